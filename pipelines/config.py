@@ -1,0 +1,392 @@
+"""`leerlauf.toml` as one frozen model; unknown keys are refused and nothing is guessed.
+
+What the words mean is in the README. All mistakes of a file are reported at once, each with
+file, key, expected, got and what to do next (see `pipelines.mistakes`). Locations and the lake
+are relative to the folder of the file.
+"""
+
+import os
+import re
+import tomllib
+from datetime import date, datetime
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    StrictInt,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
+
+from pipelines import mistakes
+from pipelines.errors import ConfigurationError
+from pipelines.mistakes import mistake
+from transforms.schema import POOL_KINDS
+
+FILE = "leerlauf.toml"
+ID = re.compile(r"[a-z][a-z0-9-]*")
+REMOTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://|[\w-]+\.[\w-]+\.[\w-]+$")
+NEVER_DISTRIBUTED = {
+    "workload": "a team's own cost stays with the team",
+    "unattributed": "nobody can say whose it is; it is shown, never folded into a team",
+    "outside": "it belongs to no cluster",
+}
+SYSTEM_NAMESPACES = (
+    "kube-system",
+    "kube-public",
+    "kube-node-lease",
+    "amazon-cloudwatch",
+    "amazon-guardduty",
+    "app-routing-system",
+    "calico-system",
+    "gatekeeper-system",
+    "gke-gmp-system",
+    "gke-managed-*",
+    "gmp-public",
+    "gmp-system",
+    "tigera-operator",
+)
+"""Namespaces that keep a cluster running; used while the file has no [[system]]."""
+
+
+# ---------------------------------------------------------------------------------------------
+# Values
+# ---------------------------------------------------------------------------------------------
+
+
+def _one_or_many(value: Any) -> Any:
+    """Let a single word stand for a list of one."""
+    return [value] if isinstance(value, str) else value
+
+
+def _glob(value: str) -> str:
+    """Refuse patterns that Python and SQL would read differently."""
+    if value == "" or "\\" in value or re.search(r"\[[^\]]*$", value):
+        raise mistake("a name or a pattern of *, ? and [..]", repr(value))
+    return value
+
+
+def _id(value: str) -> str:
+    if not ID.fullmatch(value):
+        raise mistake("small letters, digits and '-', a letter first", repr(value))
+    return value
+
+
+def _day(value: Any) -> Any:
+    """Accept a TOML date or its text; a time of day would have no meaning."""
+    if isinstance(value, str):
+        try:
+            return date.fromisoformat(value)
+        except ValueError:
+            raise mistake("a date YYYY-MM-DD", repr(value)) from None
+    if isinstance(value, datetime) or not isinstance(value, date | None):
+        raise mistake("a date YYYY-MM-DD", mistakes.shown(value))
+    return value
+
+
+def _name(value: str) -> str:
+    if not value.strip():
+        raise mistake("a name", repr(value))
+    return value
+
+
+Name = Annotated[str, AfterValidator(_name)]
+Id = Annotated[str, AfterValidator(_id)]
+Day = Annotated[date | None, BeforeValidator(_day)]
+Names = Annotated[tuple[Name, ...], BeforeValidator(_one_or_many), Field(min_length=1)]
+Globs = Annotated[
+    tuple[Annotated[str, AfterValidator(_glob)], ...],
+    BeforeValidator(_one_or_many),
+    Field(min_length=1),
+]
+
+
+class _Table(BaseModel):
+    """A table of the file: frozen, and closed to keys it does not know."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class _Dated(_Table):
+    """A table that holds from `valid_from` until the day before `valid_to`."""
+
+    valid_from: Day = None
+    valid_to: Day = None
+
+    @field_validator("valid_to")
+    @classmethod
+    def _after_valid_from(cls, value: date | None, info: ValidationInfo) -> date | None:
+        start = info.data.get("valid_from")
+        if value and start and value < start:
+            raise mistake(f"a day after valid_from ({start})", str(value))
+        return value
+
+
+# ---------------------------------------------------------------------------------------------
+# Tables
+# ---------------------------------------------------------------------------------------------
+
+
+class LakeTable(_Table):
+    """Where the tables are written, and the labels kept beside those that team rules name."""
+
+    path: Path = Path("lake")
+    labels: Annotated[tuple[Name, ...], BeforeValidator(_one_or_many)] = ()
+
+
+class Report(_Table):
+    """Which cost is counted, and how reports count years and write numbers."""
+
+    cost_view: Literal["effective", "billed"] = "effective"
+    charge_basis: Literal["provider", "request"] = "provider"
+    fiscal_year_start: Annotated[StrictInt, Field(ge=1, le=12)] = 1
+    locale: Literal["en", "de"] = "en"
+
+    @field_validator("charge_basis")
+    @classmethod
+    def _built(cls, value: str) -> str:
+        if value == "request":
+            raise mistake(
+                "'provider'",
+                "'request'",
+                "This version charges what the provider split; charging by request comes later.",
+            )
+        return value
+
+
+class Source(_Table):
+    """One place that exports are read from. `location` is a folder once the file is loaded."""
+
+    id: Id
+    provider: str
+    dataset: str
+    location: Name
+    currency: Annotated[str, Field(pattern=r"^[A-Z]{3}$")] | None = None
+
+    @field_validator("provider")
+    @classmethod
+    def _known_provider(cls, value: str) -> str:
+        if value not in _datasets():
+            raise mistake(mistakes.choice(_datasets()), repr(value), _supported())
+        return value
+
+    @field_validator("dataset")
+    @classmethod
+    def _known_dataset(cls, value: str, info: ValidationInfo) -> str:
+        known = _datasets().get(info.data.get("provider", ""))
+        if known is not None and value not in known:
+            raise mistake(mistakes.choice(known), repr(value), _supported())
+        return value
+
+    @field_validator("location")
+    @classmethod
+    def _local(cls, value: str) -> str:
+        if REMOTE.match(value):
+            raise mistake(
+                "a folder",
+                repr(mistakes.without_secrets(value)),
+                "This version reads exports from folders: copy the export to one. "
+                "A folder whose name has two dots is written './a.b.c'.",
+            )
+        return value
+
+
+class TeamRule(_Dated):
+    """Who is charged: the value of a label, or a named team for some namespaces."""
+
+    label: Name | None = None
+    team: Name | None = None
+    namespace: Globs = ("*",)
+    cluster: Globs = ("*",)
+
+    @model_validator(mode="after")
+    def _label_or_team(self) -> "TeamRule":
+        if (self.label is None) == (self.team is None):
+            got = "neither" if self.label is None else "both"
+            raise mistake("either `label` or `team`", got)
+        return self
+
+
+class Operator(_Table):
+    """The team that runs some clusters and carries what is not distributed."""
+
+    team: Name
+    cluster: Globs = ("*",)
+
+
+class System(_Table):
+    """Namespaces whose cost is shared operation."""
+
+    namespace: Globs
+    cluster: Globs = ("*",)
+
+
+class PlaceholderPods(_Table):
+    """Pods that only hold capacity free, found by their namespace."""
+
+    namespace: Globs
+
+
+class Headroom(_Dated):
+    """Capacity held free on purpose."""
+
+    cluster: Globs = ("*",)
+    placeholder_pods: PlaceholderPods
+
+
+class AllocationRule(_Dated):
+    """Which method distributes which row kinds on which clusters, and when."""
+
+    id: Id
+    kinds: Names
+    method: str
+    scope: Literal["node", "node_pool", "cluster"] = "cluster"
+    by: Literal["resource", "total"] = "resource"
+    cluster: Globs = ("*",)
+
+    @field_validator("kinds")
+    @classmethod
+    def _can_be_distributed(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        for kind in value:
+            if kind not in POOL_KINDS:
+                why = NEVER_DISTRIBUTED.get(kind)
+                hint = f"{kind} is never distributed: {why}." if why else ""
+                raise mistake(mistakes.choice(POOL_KINDS), repr(kind), hint)
+        return value
+
+    @field_validator("method")
+    @classmethod
+    def _known_method(cls, value: str) -> str:
+        if value not in _methods():
+            raise mistake(
+                mistakes.choice(_methods()),
+                repr(value),
+                "`leerlauf methods` shows what each method does.",
+            )
+        return value
+
+
+class Config(_Table):
+    """The whole file. Keys of the file are singular, attributes are plural."""
+
+    lake: LakeTable = LakeTable()
+    report: Report = Report()
+    sources: Annotated[tuple[Source, ...], Field(alias="source", min_length=1)]
+    team_rules: Annotated[tuple[TeamRule, ...], Field(alias="team_rule")] = ()
+    operators: Annotated[tuple[Operator, ...], Field(alias="operator")] = ()
+    system: tuple[System, ...] = (System(namespace=SYSTEM_NAMESPACES),)
+    headroom: tuple[Headroom, ...] = ()
+    allocation_rules: Annotated[tuple[AllocationRule, ...], Field(alias="allocation_rule")] = ()
+
+
+# ---------------------------------------------------------------------------------------------
+# Reading and writing
+# ---------------------------------------------------------------------------------------------
+
+
+def load(path: Path) -> Config:
+    """Read the file at `path`; the lake and the locations become absolute.
+
+    Raises ConfigurationError with every mistake of the file.
+    """
+    try:
+        document = tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise ConfigurationError(
+            "no configuration",
+            where=str(path),
+            expected="a leerlauf.toml",
+            got="no such file",
+            hint="Name yours with --config, or start from the one that `leerlauf demo` writes.",
+        ) from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigurationError(
+            "not valid TOML", where=str(path), expected="TOML in UTF-8", got=str(error)
+        ) from None
+    return _beside(from_document(document, file=str(path)), path.absolute().parent)
+
+
+def from_document(document: dict[str, Any], *, file: str = FILE) -> Config:
+    """Return the configuration in `document`: a parsed file, or what `to_document` returned."""
+    problems = _counted_twice(document, file)
+    try:
+        config = Config.model_validate(document)
+    except ValidationError as error:
+        problems = mistakes.translate(error, Config, file) + problems
+    mistakes.raise_all(file, problems)
+    return config
+
+
+def to_document(config: Config) -> dict[str, Any]:
+    """Return the configuration as JSON can hold it, with every default filled in."""
+    return config.model_dump(mode="json", by_alias=True)
+
+
+def _beside(config: Config, folder: Path) -> Config:
+    sources = tuple(
+        source.model_copy(update={"location": str(_absolute(source.location, folder))})
+        for source in config.sources
+    )
+    lake = config.lake.model_copy(update={"path": _absolute(config.lake.path, folder)})
+    return config.model_copy(update={"sources": sources, "lake": lake})
+
+
+def _absolute(path: str | Path, folder: Path) -> Path:
+    return Path(os.path.normpath(folder / Path(path).expanduser()))
+
+
+def _counted_twice(document: dict[str, Any], file: str) -> list[ConfigurationError]:
+    """Find ids given twice, and folders that two sources would both count."""
+    problems = []
+    for table, name in (("source", "id"), ("allocation_rule", "id"), ("source", "location")):
+        seen: list[Any] = []
+        for index, value in enumerate(_values(document.get(table), name)):
+            if value is not None and value in seen:
+                where = f"{file}: {mistakes.key((table, index, name))}"
+                first = mistakes.key((table, seen.index(value), name))
+                problems.append(
+                    ConfigurationError(
+                        "used twice",
+                        where=where,
+                        expected=f"another {name} than {first}",
+                        got=mistakes.shown(value),
+                    )
+                )
+            seen.append(value)
+    return problems
+
+
+def _values(tables: Any, name: str) -> list[Any]:
+    """Return the values of one key, whatever the file put there."""
+    if not isinstance(tables, list):
+        return []
+    return [table.get(name) if isinstance(table, dict) else None for table in tables]
+
+
+def _methods() -> list[str]:
+    try:
+        from pipelines import queries
+    except ImportError:
+        return ["even", "none", "proportional"]
+    return queries.methods()
+
+
+def _datasets() -> dict[str, tuple[str, ...]]:
+    """Return the datasets of each provider this version reads."""
+    try:
+        from pipelines.providers import PROVIDERS
+    except ImportError:
+        return {"aws": ("cur2", "cur_legacy")}
+    return {name: provider.datasets for name, provider in PROVIDERS.items()}
+
+
+def _supported() -> str:
+    pairs = (f"{name} ({', '.join(datasets)})" for name, datasets in _datasets().items())
+    return f"This version reads {', '.join(pairs)}."

@@ -1,0 +1,165 @@
+"""Mistakes in leerlauf.toml, said in our words: file, key, expected, got, what to do next."""
+
+import difflib
+import re
+from collections.abc import Iterable, Sequence
+from datetime import date
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails, PydanticCustomError
+
+from pipelines.errors import ConfigurationError
+
+OURS = "leerlauf"
+LONGEST_VALUE = 80
+LATER = {
+    "": {"nodes"},
+    "source": {
+        "metric",
+        "splits",
+        "split_location",
+        "clusters",
+        "maximum_bytes_billed",
+        "endpoint",
+    },
+    "headroom": {"node_pool", "keep_free"},
+    "allocation_rule": {"metric_file", "fallback", "shares", "teams", "except"},
+}
+"""Keys that are planned and not built: table -> keys."""
+
+EXPECTED = {
+    "string_type": "text in quotes",
+    "path_type": "text in quotes",
+    "int_type": "a whole number",
+    "literal_error": "{expected}",
+    "tuple_type": "a list",
+    "too_short": "at least one",
+    "greater_than_equal": "{ge} or more",
+    "less_than_equal": "{le} or less",
+    "string_pattern_mismatch": "three capital letters, an ISO 4217 code such as 'EUR'",
+    "model_type": "a table",
+    "model_attributes_type": "a table",
+}
+"""Pydantic's kinds of error that can happen here, and what was expected."""
+
+
+class MistakesError(ConfigurationError):
+    """Several mistakes of one file, reported together."""
+
+    def __init__(self, file: str, problems: Sequence[ConfigurationError]) -> None:
+        super().__init__(f"{len(problems)} mistakes", where=file)
+        self.problems = tuple(problems)
+
+
+def mistake(expected: str, got: str, hint: str = "") -> PydanticCustomError:
+    """Return what a validator raises."""
+    context = {"expected": expected, "got": got, "hint": hint}
+    return PydanticCustomError("leerlauf", "expected {expected}, got {got}", context)
+
+
+def choice(names: Iterable[str]) -> str:
+    """Return `'a', 'b' or 'c'`."""
+    *most, last = [repr(name) for name in names]
+    return f"{', '.join(most)} or {last}" if most else last
+
+
+def without_secrets(location: str) -> str:
+    """Return a URL without the user, password and query it may carry."""
+    return re.sub(r"//[^/@]*@", "//", location.split("?", maxsplit=1)[0])
+
+
+def raise_all(file: str, problems: Sequence[ConfigurationError]) -> None:
+    """Raise the one problem as it is, several together, none not at all."""
+    if len(problems) == 1:
+        raise problems[0]
+    if problems:
+        raise MistakesError(file, problems)
+
+
+def translate(
+    error: ValidationError, model: type[BaseModel], file: str
+) -> list[ConfigurationError]:
+    """Return one problem for each error that pydantic found, in the order of the file."""
+    return [_problem(details, model, file) for details in error.errors(include_url=False)]
+
+
+def key(parts: Iterable[str | int]) -> str:
+    """Return the dotted key of a place in the file: `allocation_rule[1].method`."""
+    dotted = ""
+    for part in parts:
+        dotted += f"[{part}]" if isinstance(part, int) else f".{part}" if dotted else part
+    return dotted
+
+
+def _problem(details: ErrorDetails, model: type[BaseModel], file: str) -> ConfigurationError:
+    place, context = details["loc"], details.get("ctx", {})
+    where = f"{file}: {key(place)}" if place else file
+    if details["type"] == "extra_forbidden":
+        return _unknown_key(place, model, where)
+    if details["type"] == "missing":
+        return ConfigurationError(
+            "missing key", where=where, expected=_missing(place), got="nothing"
+        )
+    if details["type"] == OURS:
+        return ConfigurationError("wrong value", where=where, **context)
+    return ConfigurationError(
+        "wrong value",
+        where=where,
+        expected=_expected(details, context),
+        got=shown(details["input"]),
+    )
+
+
+def _unknown_key(
+    place: Sequence[str | int], model: type[BaseModel], where: str
+) -> ConfigurationError:
+    name = str(place[-1])
+    known = _keys(model, place[:-1])
+    table = ".".join(str(part) for part in place[:-1] if isinstance(part, str))
+    if name in LATER.get(table, ()):
+        what, hint = f"{name} is not built yet", f"This version knows: {', '.join(known)}."
+    else:
+        near = difflib.get_close_matches(name, known, n=1)
+        what, hint = "unknown key", f"Did you mean `{near[0]}`?" if near else ""
+    return ConfigurationError(what, where=where, expected=", ".join(known), got=name, hint=hint)
+
+
+def _keys(model: type[BaseModel], place: Sequence[str | int]) -> list[str]:
+    """Return the keys of the table at `place`, as the file spells them."""
+    for part in place:
+        if isinstance(part, str):
+            by_key = {field.alias or name: field for name, field in model.model_fields.items()}
+            model = _table(by_key[part].annotation)
+    names = [field.alias or name for name, field in model.model_fields.items()]
+    return sorted(names, key=lambda name: name.startswith("valid_"))
+
+
+def _table(annotation: Any) -> type[BaseModel]:
+    """Return the model in `Model` or `tuple[Model, ...]`."""
+    table: type[BaseModel] = getattr(annotation, "__args__", (annotation,))[0]
+    if not issubclass(table, BaseModel):
+        raise TypeError(f"{table} is no table")
+    return table
+
+
+def _missing(place: Sequence[str | int]) -> str:
+    return f"at least one [[{place[0]}]]" if len(place) == 1 else str(place[-1])
+
+
+def _expected(details: ErrorDetails, context: dict[str, Any]) -> str:
+    if details["type"] == "tuple_type" and len(details["loc"]) == 1:
+        return f"a list of tables, written [[{details['loc'][0]}]]"
+    if details["type"] == "too_short" and len(details["loc"]) == 1:
+        return _missing(details["loc"])
+    return EXPECTED.get(details["type"], details["msg"]).format(**context)
+
+
+def shown(value: Any) -> str:
+    """Return a value of the file as it is shown in a message; a table is not shown."""
+    if isinstance(value, dict):
+        return "a table"
+    if isinstance(value, list | tuple):
+        return f"a list of {len(value)}"
+    text = value.isoformat() if isinstance(value, date) else repr(value)
+    return text if len(text) <= LONGEST_VALUE else f"{text[:LONGEST_VALUE]}..."
