@@ -8,15 +8,12 @@ are relative to the folder of the file.
 import os
 import re
 import tomllib
-from datetime import date, datetime
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import (
     AfterValidator,
-    BaseModel,
     BeforeValidator,
-    ConfigDict,
     Field,
     StrictInt,
     ValidationError,
@@ -28,10 +25,10 @@ from pydantic import (
 from pipelines import mistakes
 from pipelines.errors import ConfigurationError
 from pipelines.mistakes import mistake
+from pipelines.values import Dated, Globs, Id, Name, Names, Table, at_least_one, one_or_many
 from transforms.schema import POOL_KINDS
 
 FILE = "leerlauf.toml"
-ID = re.compile(r"[a-z][a-z0-9-]*")
 REMOTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://|[\w-]+\.[\w-]+\.[\w-]+$")
 NEVER_DISTRIBUTED = {
     "workload": "a team's own cost stays with the team",
@@ -57,91 +54,18 @@ SYSTEM_NAMESPACES = (
 
 
 # ---------------------------------------------------------------------------------------------
-# Values
-# ---------------------------------------------------------------------------------------------
-
-
-def _one_or_many(value: Any) -> Any:
-    """Let a single word stand for a list of one."""
-    return [value] if isinstance(value, str) else value
-
-
-def _glob(value: str) -> str:
-    """Refuse patterns that Python and SQL would read differently."""
-    if value == "" or "\\" in value or re.search(r"\[[^\]]*$", value):
-        raise mistake("a name or a pattern of *, ? and [..]", repr(value))
-    return value
-
-
-def _id(value: str) -> str:
-    if not ID.fullmatch(value):
-        raise mistake("small letters, digits and '-', a letter first", repr(value))
-    return value
-
-
-def _day(value: Any) -> Any:
-    """Accept a TOML date or its text; a time of day would have no meaning."""
-    if isinstance(value, str):
-        try:
-            return date.fromisoformat(value)
-        except ValueError:
-            raise mistake("a date YYYY-MM-DD", repr(value)) from None
-    if isinstance(value, datetime) or not isinstance(value, date | None):
-        raise mistake("a date YYYY-MM-DD", mistakes.shown(value))
-    return value
-
-
-def _name(value: str) -> str:
-    if not value.strip():
-        raise mistake("a name", repr(value))
-    return value
-
-
-Name = Annotated[str, AfterValidator(_name)]
-Id = Annotated[str, AfterValidator(_id)]
-Day = Annotated[date | None, BeforeValidator(_day)]
-Names = Annotated[tuple[Name, ...], BeforeValidator(_one_or_many), Field(min_length=1)]
-Globs = Annotated[
-    tuple[Annotated[str, AfterValidator(_glob)], ...],
-    BeforeValidator(_one_or_many),
-    Field(min_length=1),
-]
-
-
-class _Table(BaseModel):
-    """A table of the file: frozen, and closed to keys it does not know."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class _Dated(_Table):
-    """A table that holds from `valid_from` until the day before `valid_to`."""
-
-    valid_from: Day = None
-    valid_to: Day = None
-
-    @field_validator("valid_to")
-    @classmethod
-    def _after_valid_from(cls, value: date | None, info: ValidationInfo) -> date | None:
-        start = info.data.get("valid_from")
-        if value and start and value < start:
-            raise mistake(f"a day after valid_from ({start})", str(value))
-        return value
-
-
-# ---------------------------------------------------------------------------------------------
 # Tables
 # ---------------------------------------------------------------------------------------------
 
 
-class LakeTable(_Table):
+class LakeTable(Table):
     """Where the tables are written, and the labels kept beside those that team rules name."""
 
     path: Path = Path("lake")
-    labels: Annotated[tuple[Name, ...], BeforeValidator(_one_or_many)] = ()
+    labels: Annotated[tuple[Name, ...], BeforeValidator(one_or_many)] = ()
 
 
-class Report(_Table):
+class Report(Table):
     """Which cost is counted, and how reports count years and write numbers."""
 
     cost_view: Literal["effective", "billed"] = "effective"
@@ -161,7 +85,7 @@ class Report(_Table):
         return value
 
 
-class Source(_Table):
+class Source(Table):
     """One place that exports are read from. `location` is a folder once the file is loaded."""
 
     id: Id
@@ -198,7 +122,7 @@ class Source(_Table):
         return value
 
 
-class TeamRule(_Dated):
+class TeamRule(Dated):
     """Who is charged: the value of a label, or a named team for some namespaces."""
 
     label: Name | None = None
@@ -214,34 +138,34 @@ class TeamRule(_Dated):
         return self
 
 
-class Operator(_Table):
+class Operator(Table):
     """The team that runs some clusters and carries what is not distributed."""
 
     team: Name
     cluster: Globs = ("*",)
 
 
-class System(_Table):
+class System(Table):
     """Namespaces whose cost is shared operation."""
 
     namespace: Globs
     cluster: Globs = ("*",)
 
 
-class PlaceholderPods(_Table):
+class PlaceholderPods(Table):
     """Pods that only hold capacity free, found by their namespace."""
 
     namespace: Globs
 
 
-class Headroom(_Dated):
+class Headroom(Dated):
     """Capacity held free on purpose."""
 
     cluster: Globs = ("*",)
     placeholder_pods: PlaceholderPods
 
 
-class AllocationRule(_Dated):
+class AllocationRule(Dated):
     """Which method distributes which row kinds on which clusters, and when."""
 
     id: Id
@@ -273,12 +197,12 @@ class AllocationRule(_Dated):
         return value
 
 
-class Config(_Table):
+class Config(Table):
     """The whole file. Keys of the file are singular, attributes are plural."""
 
     lake: LakeTable = LakeTable()
     report: Report = Report()
-    sources: Annotated[tuple[Source, ...], Field(alias="source", min_length=1)]
+    sources: Annotated[tuple[Source, ...], AfterValidator(at_least_one), Field(alias="source")]
     team_rules: Annotated[tuple[TeamRule, ...], Field(alias="team_rule")] = ()
     operators: Annotated[tuple[Operator, ...], Field(alias="operator")] = ()
     system: tuple[System, ...] = (System(namespace=SYSTEM_NAMESPACES),)

@@ -34,7 +34,6 @@ EXPECTED = {
     "int_type": "a whole number",
     "literal_error": "{expected}",
     "tuple_type": "a list",
-    "too_short": "at least one",
     "greater_than_equal": "{ge} or more",
     "less_than_equal": "{le} or less",
     "string_pattern_mismatch": "three capital letters, an ISO 4217 code such as 'EUR'",
@@ -150,8 +149,6 @@ def _missing(place: Sequence[str | int]) -> str:
 def _expected(details: ErrorDetails, context: dict[str, Any]) -> str:
     if details["type"] == "tuple_type" and len(details["loc"]) == 1:
         return f"a list of tables, written [[{details['loc'][0]}]]"
-    if details["type"] == "too_short" and len(details["loc"]) == 1:
-        return _missing(details["loc"])
     return EXPECTED.get(details["type"], details["msg"]).format(**context)
 
 

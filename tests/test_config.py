@@ -1,0 +1,707 @@
+"""leerlauf.toml: what is read, what is refused and in which words."""
+
+import json
+from datetime import date
+from pathlib import Path
+
+import pytest
+
+from pipelines import config, periods
+from pipelines.errors import ConfigurationError
+from pipelines.rules import unused_rules
+
+SOURCE = """
+[[source]]
+id = "prod"
+provider = "aws"
+dataset = "cur2"
+location = "exports"
+"""
+RULE = """
+[[allocation_rule]]
+id = "idle-2026"
+kinds = ["idle"]
+method = "even"
+"""
+
+Message = tuple[str, str, str, str, str]
+
+
+def read(folder: Path, text: str) -> config.Config:
+    path = folder / "leerlauf.toml"
+    path.write_text(text, encoding="utf-8")
+    return config.load(path)
+
+
+def mistakes(folder: Path, text: str) -> list[Message]:
+    """Return what, where (without the folder), expected, got and hint of each mistake."""
+    with pytest.raises(ConfigurationError) as raised:
+        read(folder, text)
+    assert raised.value.exit_code == 2
+    problems = getattr(raised.value, "problems", (raised.value,))
+    return [
+        (p.what, p.where.replace(f"{folder}/", ""), p.expected, p.got, p.hint) for p in problems
+    ]
+
+
+# ---------------------------------------------------------------------------------------------
+# What is read
+# ---------------------------------------------------------------------------------------------
+
+
+def test_the_shortest_file_has_every_default(tmp_path: Path) -> None:
+    assert config.to_document(read(tmp_path, SOURCE)) == {
+        "lake": {"path": f"{tmp_path}/lake", "labels": []},
+        "report": {
+            "cost_view": "effective",
+            "charge_basis": "provider",
+            "fiscal_year_start": 1,
+            "locale": "en",
+        },
+        "source": [
+            {
+                "id": "prod",
+                "provider": "aws",
+                "dataset": "cur2",
+                "location": f"{tmp_path}/exports",
+                "currency": None,
+            }
+        ],
+        "team_rule": [],
+        "operator": [],
+        "system": [{"namespace": list(config.SYSTEM_NAMESPACES), "cluster": ["*"]}],
+        "headroom": [],
+        "allocation_rule": [],
+    }
+
+
+FULL = """
+[lake]
+path = "../lake"
+labels = ["app.kubernetes.io/name"]
+
+[report]
+cost_view = "billed"
+charge_basis = "provider"
+fiscal_year_start = 4
+locale = "de"
+
+[[source]]
+id = "prod"
+provider = "aws"
+dataset = "cur_legacy"
+location = "./a.b.c"
+currency = "EUR"
+
+[[team_rule]]
+label = "team"
+
+[[team_rule]]
+team = "payments"
+namespace = ["checkout", "pay-*"]
+cluster = "shop-*"
+valid_from = 2026-01-01
+valid_to = "2027-01-01"
+
+[[operator]]
+team = "platform"
+
+[[system]]
+namespace = "kube-system"
+
+[[headroom]]
+cluster = "shop-*"
+placeholder_pods = { namespace = "overprovisioning" }
+
+[[allocation_rule]]
+id = "idle-2026"
+kinds = ["idle", "headroom"]
+method = "proportional"
+scope = "node_pool"
+by = "total"
+cluster = ["*"]
+valid_from = 2026-01-01
+"""
+
+
+def test_every_key_is_read(tmp_path: Path) -> None:
+    read_config = read(tmp_path, FULL)
+    assert read_config.lake == config.LakeTable(
+        path=tmp_path.parent / "lake", labels=("app.kubernetes.io/name",)
+    )
+    assert read_config.report == config.Report(cost_view="billed", fiscal_year_start=4, locale="de")
+    assert read_config.sources == (
+        config.Source(
+            id="prod",
+            provider="aws",
+            dataset="cur_legacy",
+            location=f"{tmp_path}/a.b.c",
+            currency="EUR",
+        ),
+    )
+    assert read_config.team_rules == (
+        config.TeamRule(label="team"),
+        config.TeamRule(
+            team="payments",
+            namespace=("checkout", "pay-*"),
+            cluster=("shop-*",),
+            valid_from=date(2026, 1, 1),
+            valid_to=date(2027, 1, 1),
+        ),
+    )
+    assert read_config.operators == (config.Operator(team="platform", cluster=("*",)),)
+    assert read_config.system == (config.System(namespace=("kube-system",)),)
+    assert read_config.headroom == (
+        config.Headroom(
+            cluster=("shop-*",),
+            placeholder_pods=config.PlaceholderPods(namespace=("overprovisioning",)),
+        ),
+    )
+    assert read_config.allocation_rules == (
+        config.AllocationRule(
+            id="idle-2026",
+            kinds=("idle", "headroom"),
+            method="proportional",
+            scope="node_pool",
+            by="total",
+            valid_from=date(2026, 1, 1),
+        ),
+    )
+
+
+def test_a_document_survives_the_run_record(tmp_path: Path) -> None:
+    written = read(tmp_path, FULL)
+    assert config.from_document(json.loads(json.dumps(config.to_document(written)))) == written
+
+
+def test_the_model_cannot_be_changed(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="frozen"):
+        read(tmp_path, SOURCE).report.locale = "de"  # type: ignore[misc]
+
+
+# ---------------------------------------------------------------------------------------------
+# What is refused
+# ---------------------------------------------------------------------------------------------
+
+READS = "This version reads aws (cur2, cur_legacy)."
+FOLDERS = (
+    "This version reads exports from folders: copy the export to one. "
+    "A folder whose name has two dots is written './a.b.c'."
+)
+SOURCE_KEYS = "id, provider, dataset, location, currency"
+RULE_KEYS = "id, kinds, method, scope, by, cluster, valid_from, valid_to"
+KINDS = "'idle', 'headroom', 'system_overhead', 'cluster_fee' or 'shared'"
+WRONG, UNKNOWN, MISSING = "wrong value", "unknown key", "missing key"
+
+
+def source(old: str, new: str) -> str:
+    assert old in SOURCE
+    return SOURCE.replace(old, new)
+
+
+def rule(extra: str) -> str:
+    """Return a file whose second allocation rule has one line more or another one."""
+    name = extra.split(" = ", maxsplit=1)[0]
+    lines = [line for line in RULE.splitlines() if not line.startswith(f"{name} ")]
+    second = "\n".join([*lines, extra]).replace("idle-2026", "second")
+    return SOURCE + RULE + second
+
+
+CASES: dict[str, tuple[str, Message]] = {
+    "unknown table": (
+        SOURCE + "[lakes]\npath = 'x'",
+        (
+            UNKNOWN,
+            "leerlauf.toml: lakes",
+            "lake, report, source, team_rule, operator, system, headroom, allocation_rule",
+            "lakes",
+            "Did you mean `lake`?",
+        ),
+    ),
+    "unknown key": (
+        rule("metod = 'even'"),
+        (
+            UNKNOWN,
+            "leerlauf.toml: allocation_rule[1].metod",
+            RULE_KEYS,
+            "metod",
+            "Did you mean `method`?",
+        ),
+    ),
+    "unknown key that may be a secret": (
+        source("location", "aws_secret_access_key = 'hunter2'\nlocation"),
+        (
+            UNKNOWN,
+            "leerlauf.toml: source[0].aws_secret_access_key",
+            SOURCE_KEYS,
+            "aws_secret_access_key",
+            "",
+        ),
+    ),
+    "no source": (
+        "[lake]\npath = 'x'",
+        (MISSING, "leerlauf.toml: source", "at least one [[source]]", "nothing", ""),
+    ),
+    "one source as a table": (
+        SOURCE.replace("[[source]]", "[source]"),
+        (WRONG, "leerlauf.toml: source", "a list of tables, written [[source]]", "a table", ""),
+    ),
+    "missing key": (
+        source('dataset = "cur2"', ""),
+        (MISSING, "leerlauf.toml: source[0].dataset", "dataset", "nothing", ""),
+    ),
+    "id": (
+        source('"prod"', '"Prod"'),
+        (
+            WRONG,
+            "leerlauf.toml: source[0].id",
+            "small letters, digits and '-', a letter first",
+            "'Prod'",
+            "",
+        ),
+    ),
+    "provider": (
+        source('"aws"', '"gcp"'),
+        (WRONG, "leerlauf.toml: source[0].provider", "'aws'", "'gcp'", READS),
+    ),
+    "dataset": (
+        source('"cur2"', '"focus"'),
+        (WRONG, "leerlauf.toml: source[0].dataset", "'cur2' or 'cur_legacy'", "'focus'", READS),
+    ),
+    "bucket": (
+        source('"exports"', '"s3://key:secret@bucket/prefix?signature=secret"'),
+        (WRONG, "leerlauf.toml: source[0].location", "a folder", "'s3://bucket/prefix'", FOLDERS),
+    ),
+    "container": (
+        source('"exports"', '"https://account.blob.example/container"'),
+        (
+            WRONG,
+            "leerlauf.toml: source[0].location",
+            "a folder",
+            "'https://account.blob.example/container'",
+            FOLDERS,
+        ),
+    ),
+    "table": (
+        source('"exports"', '"project.dataset.table"'),
+        (
+            WRONG,
+            "leerlauf.toml: source[0].location",
+            "a folder",
+            "'project.dataset.table'",
+            FOLDERS,
+        ),
+    ),
+    "currency": (
+        source("location", "currency = 'usd'\nlocation"),
+        (
+            WRONG,
+            "leerlauf.toml: source[0].currency",
+            "three capital letters, an ISO 4217 code such as 'EUR'",
+            "'usd'",
+            "",
+        ),
+    ),
+    "key of a source that comes later": (
+        source("location", "metric = 'amortized'\nlocation"),
+        (
+            "metric is not built yet",
+            "leerlauf.toml: source[0].metric",
+            SOURCE_KEYS,
+            "metric",
+            f"This version knows: {SOURCE_KEYS}.",
+        ),
+    ),
+    "nodes": (
+        SOURCE + "[[nodes]]\npath = 'nodes/*.json'",
+        (
+            "nodes is not built yet",
+            "leerlauf.toml: nodes",
+            "lake, report, source, team_rule, operator, system, headroom, allocation_rule",
+            "nodes",
+            (
+                "This version knows: lake, report, source, team_rule, operator, system, headroom, "
+                "allocation_rule."
+            ),
+        ),
+    ),
+    "charge basis": (
+        SOURCE + "[report]\ncharge_basis = 'request'",
+        (
+            WRONG,
+            "leerlauf.toml: report.charge_basis",
+            "'provider'",
+            "'request'",
+            "This version charges what the provider split; charging by request comes later.",
+        ),
+    ),
+    "cost view": (
+        SOURCE + "[report]\ncost_view = 'list'",
+        (WRONG, "leerlauf.toml: report.cost_view", "'effective' or 'billed'", "'list'", ""),
+    ),
+    "fiscal year": (
+        SOURCE + "[report]\nfiscal_year_start = 13",
+        (WRONG, "leerlauf.toml: report.fiscal_year_start", "12 or less", "13", ""),
+    ),
+    "fiscal year in words": (
+        SOURCE + "[report]\nfiscal_year_start = 'April'",
+        (WRONG, "leerlauf.toml: report.fiscal_year_start", "a whole number", "'April'", ""),
+    ),
+    "empty table name": (
+        SOURCE + "[lake]\nlabels = ['']",
+        (WRONG, "leerlauf.toml: lake.labels[0]", "a name", "''", ""),
+    ),
+    "team rule without team": (
+        SOURCE + "[[team_rule]]\nnamespace = 'x'",
+        (WRONG, "leerlauf.toml: team_rule[0]", "either `label` or `team`", "neither", ""),
+    ),
+    "team rule with both": (
+        SOURCE + "[[team_rule]]\nlabel = 'x'\nteam = 'y'",
+        (WRONG, "leerlauf.toml: team_rule[0]", "either `label` or `team`", "both", ""),
+    ),
+    "dates the wrong way round": (
+        rule("valid_from = 2026-02-01\nvalid_to = 2026-01-01"),
+        (
+            WRONG,
+            "leerlauf.toml: allocation_rule[1].valid_to",
+            "a day after valid_from (2026-02-01)",
+            "2026-01-01",
+            "",
+        ),
+    ),
+    "a time of day": (
+        rule("valid_from = 2026-02-01T12:00:00"),
+        (
+            WRONG,
+            "leerlauf.toml: allocation_rule[1].valid_from",
+            "a date YYYY-MM-DD",
+            "2026-02-01T12:00:00",
+            "",
+        ),
+    ),
+    "no date": (
+        rule("valid_from = 'soon'"),
+        (WRONG, "leerlauf.toml: allocation_rule[1].valid_from", "a date YYYY-MM-DD", "'soon'", ""),
+    ),
+    "glob without end": (
+        rule("cluster = ['shop-[ab']"),
+        (
+            WRONG,
+            "leerlauf.toml: allocation_rule[1].cluster[0]",
+            "a name or a pattern of *, ? and [..]",
+            "'shop-[ab'",
+            "",
+        ),
+    ),
+    "no glob": (
+        rule("cluster = []"),
+        (WRONG, "leerlauf.toml: allocation_rule[1].cluster", "at least one", "an empty list", ""),
+    ),
+    "headroom that is kept free": (
+        SOURCE + "[[headroom]]\nplaceholder_pods = {namespace = 'x'}\nkeep_free = {cpu = '10%'}",
+        (
+            "keep_free is not built yet",
+            "leerlauf.toml: headroom[0].keep_free",
+            "cluster, placeholder_pods, valid_from, valid_to",
+            "keep_free",
+            "This version knows: cluster, placeholder_pods, valid_from, valid_to.",
+        ),
+    ),
+    "kind of a team": (
+        rule("kinds = ['idle', 'workload']"),
+        (
+            WRONG,
+            "leerlauf.toml: allocation_rule[1].kinds",
+            KINDS,
+            "'workload'",
+            "workload is never distributed: a team's own cost stays with the team.",
+        ),
+    ),
+    "kind of nobody": (
+        rule("kinds = 'unattributed'"),
+        (
+            WRONG,
+            "leerlauf.toml: allocation_rule[1].kinds",
+            KINDS,
+            "'unattributed'",
+            (
+                "unattributed is never distributed: nobody can say whose it is; "
+                "it is shown, never folded into a team."
+            ),
+        ),
+    ),
+    "kind outside": (
+        rule("kinds = 'outside'"),
+        (
+            WRONG,
+            "leerlauf.toml: allocation_rule[1].kinds",
+            KINDS,
+            "'outside'",
+            "outside is never distributed: it belongs to no cluster.",
+        ),
+    ),
+    "kind unheard of": (
+        rule("kinds = 'waste'"),
+        (WRONG, "leerlauf.toml: allocation_rule[1].kinds", KINDS, "'waste'", ""),
+    ),
+    "method": (
+        rule("method = 'metric'"),
+        (
+            WRONG,
+            "leerlauf.toml: allocation_rule[1].method",
+            "'even', 'none' or 'proportional'",
+            "'metric'",
+            "`leerlauf methods` shows what each method does.",
+        ),
+    ),
+    "key of a method that comes later": (
+        rule("shares = { a = 60, b = 40 }"),
+        (
+            "shares is not built yet",
+            "leerlauf.toml: allocation_rule[1].shares",
+            RULE_KEYS,
+            "shares",
+            f"This version knows: {RULE_KEYS}.",
+        ),
+    ),
+    "scope": (
+        rule("scope = 'pod'"),
+        (
+            WRONG,
+            "leerlauf.toml: allocation_rule[1].scope",
+            "'node', 'node_pool' or 'cluster'",
+            "'pod'",
+            "",
+        ),
+    ),
+    "rule id twice": (
+        rule("id = 'idle-2026'").replace("second", "idle-2026"),
+        (
+            "used twice",
+            "leerlauf.toml: allocation_rule[1].id",
+            "another id than allocation_rule[0].id",
+            "'idle-2026'",
+            "",
+        ),
+    ),
+    "source id twice": (
+        SOURCE + source("exports", "more"),
+        ("used twice", "leerlauf.toml: source[1].id", "another id than source[0].id", "'prod'", ""),
+    ),
+    "folder twice": (
+        SOURCE + source("prod", "again"),
+        (
+            "used twice",
+            "leerlauf.toml: source[1].location",
+            "another location than source[0].location",
+            "'exports'",
+            "",
+        ),
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_mistake_is_explained(tmp_path: Path, case: str) -> None:
+    text, message = CASES[case]
+    assert mistakes(tmp_path, text) == [message]
+
+
+def test_all_mistakes_of_a_file_are_reported_at_once(tmp_path: Path) -> None:
+    text = source('"aws"', '"oracle"') + rule("metod = 'x'").removeprefix(SOURCE)
+    text += source("prod", "again").replace("[[source]]", "[[source]]\nregion = 'x'")
+    assert [message[:2] for message in mistakes(tmp_path, text)] == [
+        (WRONG, "leerlauf.toml: source[0].provider"),
+        (UNKNOWN, "leerlauf.toml: source[1].region"),
+        (UNKNOWN, "leerlauf.toml: allocation_rule[1].metod"),
+        ("used twice", "leerlauf.toml: source[1].location"),
+    ]
+
+
+def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError) as raised:
+        config.load(tmp_path / "leerlauf.toml")
+    assert (raised.value.what, raised.value.where, raised.value.hint) == (
+        "no configuration",
+        f"{tmp_path}/leerlauf.toml",
+        "Name yours with --config, or start from the one that `leerlauf demo` writes.",
+    )
+
+
+def test_a_file_that_is_not_toml(tmp_path: Path) -> None:
+    assert mistakes(tmp_path, "[lake\n") == [
+        (
+            "not valid TOML",
+            "leerlauf.toml",
+            "TOML in UTF-8",
+            "Expected ']' at the end of a table declaration (at line 1, column 6)",
+            "",
+        )
+    ]
+
+
+# ---------------------------------------------------------------------------------------------
+# Months
+# ---------------------------------------------------------------------------------------------
+
+TODAY = date(2026, 11, 30)
+
+
+@pytest.mark.parametrize("text", ["2026-10", "2026-11", "0001-01"])
+def test_months_that_have_begun(text: str) -> None:
+    assert periods.parse(text, TODAY) == text
+
+
+@pytest.mark.parametrize(
+    "text", ["2026-13", "2026-00", "26-10", "2026-10-01", "0000-01", "\u0662026-10"]
+)
+def test_what_is_no_month(text: str) -> None:
+    with pytest.raises(ConfigurationError) as raised:
+        periods.parse(text, TODAY)
+    assert (raised.value.what, raised.value.expected) == ("not a month", "YYYY-MM, such as 2026-10")
+
+
+def test_a_month_in_the_future() -> None:
+    with pytest.raises(ConfigurationError) as raised:
+        periods.parse("2026-12", TODAY)
+    assert (raised.value.what, raised.value.expected, raised.value.got) == (
+        "a month in the future",
+        "2026-11 or earlier",
+        "2026-12",
+    )
+
+
+def test_the_day_after_a_month() -> None:
+    assert periods.next_month("2026-12") == date(2027, 1, 1)
+    assert periods.next_month("2026-02") == date(2026, 3, 1)
+
+
+# ---------------------------------------------------------------------------------------------
+# Rules that can never apply
+# ---------------------------------------------------------------------------------------------
+
+CLUSTERS = [("arn:shop", "shop-prod"), ("arn:batch", None)]
+
+
+def never(folder: Path, rules: list[dict[str, str]], table: str = "allocation_rule") -> list[str]:
+    """Return where and actual of each finding, for rules that differ in the given keys."""
+    text = SOURCE
+    for index, keys in enumerate(rules):
+        base = {"id": f"'r{index}'", "kinds": "'idle'", "method": "'even'"}
+        both = {**(base if table == "allocation_rule" else {}), **keys}
+        text += f"[[{table}]]\n" + "".join(f"{name} = {value}\n" for name, value in both.items())
+    findings = unused_rules(read(folder, text), CLUSTERS, "2026-10")
+    assert {(f["rule"], f["severity"], f["billing_period"]) for f in findings} <= {
+        ("rule_never_applies", "warning", "2026-10")
+    }
+    return [f"{finding['where']}: {finding['actual']}" for finding in findings]
+
+
+TAKEN = "all are taken by allocation_rule[0] (r0)"
+SHADOWS: dict[str, tuple[list[dict[str, str]], list[str]]] = {
+    "the same again": ([{}, {}], [f"allocation_rule[1] (r1): {TAKEN}"]),
+    "a name inside a pattern": (
+        [{"cluster": "'shop-*'"}, {"cluster": "'shop-prod'"}],
+        [f"allocation_rule[1] (r1): {TAKEN}"],
+    ),
+    "a pattern inside a pattern": (
+        [{"cluster": "'s*'"}, {"cluster": "'shop-*'"}],
+        [f"allocation_rule[1] (r1): {TAKEN}"],
+    ),
+    "a wider pattern": ([{"cluster": "'shop-prod'"}, {"cluster": "'shop-*'"}], []),
+    "one letter is not many": ([{"cluster": "'shop-pro?'"}, {"cluster": "'shop-pro*'"}], []),
+    "another kind": ([{}, {"kinds": "['idle', 'shared']"}], []),
+    "both kinds, each by its own rule": (
+        [{}, {"kinds": "'shared'"}, {"kinds": "['shared', 'idle']"}],
+        [
+            (
+                "allocation_rule[2] (r2): all are taken by allocation_rule[1] (r1), "
+                "allocation_rule[0] (r0)"
+            )
+        ],
+    ),
+    "later": ([{"valid_to": "2026-06-01"}, {"valid_from": "2026-01-01"}], []),
+    "inside": (
+        [{"valid_from": "2026-01-01"}, {"valid_from": "2026-02-01", "valid_to": "2026-03-01"}],
+        [f"allocation_rule[1] (r1): {TAKEN}"],
+    ),
+    "two that meet": (
+        [
+            {"valid_from": "2026-06-01"},
+            {"valid_to": "2026-06-01"},
+            {"valid_from": "2026-01-01"},
+        ],
+        [
+            (
+                "allocation_rule[2] (r2): all are taken by allocation_rule[0] (r0), "
+                "allocation_rule[1] (r1)"
+            )
+        ],
+    ),
+    "two with a day between": (
+        [{"valid_from": "2026-06-02"}, {"valid_to": "2026-06-01"}, {"valid_from": "2026-01-01"}],
+        [],
+    ),
+    "no day": (
+        [{"valid_from": "2026-06-01", "valid_to": "2026-06-01"}],
+        ["allocation_rule[0] (r0): valid from 2026-06-01 to 2026-06-01, which is no day"],
+    ),
+    "no cluster": (
+        [{"cluster": "['prod-*', 'test']"}],
+        ["allocation_rule[0] (r0): no cluster matches 'prod-*' or 'test'"],
+    ),
+    "a cluster by its id": ([{"cluster": "'arn:b*'"}], []),
+    "no cluster, but not in this month": (
+        [{"cluster": "'old'", "valid_to": "2026-10-01"}, {"cluster": "'old'"}],
+        ["allocation_rule[1] (r1): no cluster matches 'old'"],
+    ),
+}
+
+
+@pytest.mark.parametrize("case", SHADOWS)
+def test_a_rule_that_can_never_apply(tmp_path: Path, case: str) -> None:
+    rules, expected = SHADOWS[case]
+    assert never(tmp_path, rules) == expected
+
+
+TEAMS: dict[str, tuple[list[dict[str, str]], list[str]]] = {
+    "a label may be missing": ([{"label": "'team'"}, {"team": "'web'"}], []),
+    "the same label": (
+        [{"label": "'app.kubernetes.io/name'"}, {"label": "'app_kubernetes_io_name'"}],
+        ["team_rule[1]: all are taken by team_rule[0]"],
+    ),
+    "everything, then something": (
+        [{"team": "'web'"}, {"team": "'ads'", "namespace": "'ads'"}],
+        ["team_rule[1]: all are taken by team_rule[0]"],
+    ),
+    "another namespace": (
+        [{"team": "'web'", "namespace": "'web-*'"}, {"team": "'ads'", "namespace": "'w*'"}],
+        [],
+    ),
+}
+
+
+@pytest.mark.parametrize("case", TEAMS)
+def test_a_team_rule_that_can_never_apply(tmp_path: Path, case: str) -> None:
+    rules, expected = TEAMS[case]
+    assert never(tmp_path, rules, "team_rule") == expected
+
+
+def test_the_finding_in_full(tmp_path: Path) -> None:
+    assert unused_rules(
+        read(tmp_path, SOURCE + "[[operator]]\nteam = 'x'\ncluster = 'prod'"), CLUSTERS, "2026-10"
+    ) == [
+        {
+            "billing_period": "2026-10",
+            "rule": "rule_never_applies",
+            "severity": "warning",
+            "provider": None,
+            "source": None,
+            "cluster_id": None,
+            "where": "operator[0]",
+            "expected": "a cluster of 2026-10",
+            "actual": "no cluster matches 'prod'",
+            "difference": None,
+            "hint": "Clusters of the month: arn:batch, shop-prod.",
+        }
+    ]
