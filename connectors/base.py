@@ -1,0 +1,114 @@
+"""The words every connector speaks: a remote file, a delivery, a receipt."""
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Protocol
+
+from pydantic import AwareDatetime, BaseModel, ConfigDict
+
+
+@dataclass(frozen=True)
+class RemoteFile:
+    """One file of a store as its listing shows it; `path` is relative to the store."""
+
+    path: str
+    uri: str
+    size: int
+    modified: datetime
+    etag: str | None = None
+
+
+@dataclass(frozen=True)
+class Delivery:
+    """One complete export of one billing period from one source.
+
+    `location` is the store the paths are relative to. `manifest` is the file that says what
+    belongs to the delivery, None where the provider wrote none.
+    """
+
+    location: str
+    month: str
+    files: tuple[RemoteFile, ...]
+    manifest: RemoteFile | None = None
+    provider_run_id: str | None = None
+
+    @property
+    def everything(self) -> tuple[RemoteFile, ...]:
+        """The files and the manifest."""
+        return self.files if self.manifest is None else (*self.files, self.manifest)
+
+    @property
+    def id(self) -> str:
+        """Name of the delivery: sorts by time, and is the same while its listing is the same."""
+        listing = "\n".join(
+            f"{file.path}\t{file.size}\t{file.modified.isoformat()}\t{file.etag}"
+            for file in sorted(self.everything, key=lambda file: file.path)
+        )
+        newest = max(file.modified for file in self.everything)
+        return f"{newest:%Y%m%dT%H%M%SZ}-{hashlib.sha256(listing.encode()).hexdigest()[:12]}"
+
+
+class ReceiptFile(BaseModel):
+    """One exact copy: `name` is relative to the folder of the receipt, `size` is in bytes."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str
+    uri: str
+    size: int
+    modified: AwareDatetime
+    etag: str | None
+    sha256: str
+
+
+class Receipt(BaseModel):
+    """What was fetched, from where and when; lies beside the copies as `receipt.json`."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    delivery: str
+    billing_period: str
+    location: str
+    provider_run_id: str | None
+    fetched_at: AwareDatetime
+    files: tuple[ReceiptFile, ...]
+    manifest: ReceiptFile | None
+
+
+class Store(Protocol):
+    """A place with files: a folder, later a bucket."""
+
+    @property
+    def location(self) -> str:
+        """The place, as a person writes it."""
+
+    def listing(self) -> Sequence[RemoteFile]:
+        """Return every file below the location, sorted by path."""
+
+    def read(self, file: RemoteFile) -> bytes:
+        """Return the content of a small file. Raise `DeliveryError` where it cannot be read."""
+
+    def copy(self, file: RemoteFile, target: Path) -> str:
+        """Write an exact copy to `target` and return its sha256.
+
+        Raise `DeliveryError` where the file cannot be read or is no longer the listed one.
+        """
+
+
+class Connector(Protocol):
+    """What `pipelines` asks of a provider; a module with these two functions is enough."""
+
+    def discover(self, location: str, month: str) -> Sequence[Delivery]:
+        """Return the deliveries of `month` (YYYY-MM), the newest first, at least one.
+
+        Raise `DeliveryError`: exit code 2 where there is none, 3 where the newest is damaged.
+        """
+
+    def fetch(self, delivery: Delivery, into: Path) -> Receipt:
+        """Copy the delivery to `into/<billing period>/<delivery id>` unless it is there already.
+
+        `into` is the folder `raw/<source>` of the lake. Raise `DeliveryError`.
+        """
