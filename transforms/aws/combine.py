@@ -1,0 +1,255 @@
+"""The parts of all files of a month, put together into slices.
+
+Order: choose net or gross, find each charge's cluster, sum up what the bill says, split the
+nodes, classify the rest, report what a person must know.
+"""
+
+from collections.abc import Mapping
+
+import polars as pl
+
+from transforms.aws import notices
+from transforms.aws.classify import classify, commitment_slices, invoice_slices
+from transforms.aws.clusters import arn_of_resource, name_of, resolve
+from transforms.aws.codes import (
+    CHARGE_CATEGORY,
+    COVERED,
+    PRICING_CATEGORY,
+    QUANTITY_UNIT,
+    SERVICE_CATEGORY,
+    POD_ARN,
+)
+from transforms.aws.nodes import KEY, intervals, node_slices
+from transforms.money import zero
+from transforms.sliced import (
+    CLUSTER_BILLS,
+    TOTALS,
+    Context,
+    Sliced,
+    as_slices,
+    findings_frame,
+)
+
+_LOG_GROUP = r"log-group:/aws/(?:eks|containerinsights)/([^/:]+)"
+
+
+def combine(parts: Mapping[str, pl.LazyFrame], context: Context) -> Sliced:
+    """Return one month of one source, sliced.
+
+    parts: what `slice_file` returned for each file, concatenated, with `source_file` added.
+    """
+    raw_charges, raw_pods, hours = (
+        parts[name].collect(engine="streaming") for name in ("charges", "pods", "hours")
+    )
+    net = _is_net(raw_charges, raw_pods)
+    charges, pods = _in_basis(raw_charges, raw_pods, net=net)
+    sliced = charges.filter(pl.col("fate") == "sliced")
+    eks = pods.filter(
+        (pl.col("fate") == "split_information") & (pl.col("orchestrator") == "eks")
+    ).rename({"instance": "resource_id"})
+    sliced, eks = _with_clusters(sliced, eks)
+
+    is_node = pl.col("is_node") & pl.col("cluster_id").is_not_null()
+    parents, others = sliced.filter(is_node), classify(sliced.filter(~is_node))
+    nodes = node_slices(_without_offset(parents), eks, hours)
+    rest = pl.concat([commitment_slices(others), *invoice_slices(_as_node(parents))], how="diagonal")
+    slices = pl.concat([_finish_nodes(nodes), _finish_charges(rest)], how="diagonal")
+    slices = slices.with_columns(cluster_name=name_of(pl.col("cluster_id")))
+    return Sliced(
+        slices=as_slices(slices, context),
+        totals=_totals(charges, pods, context),
+        cluster_bills=_cluster_bills(_without_offset(parents), others, context),
+        findings=findings_frame(
+            [
+                *notices.of_basis(raw_charges, raw_pods, context, net=net),
+                *notices.of_codes(others, eks, context),
+                *notices.of_split(parents, pods, eks, nodes, intervals(hours), context),
+                *notices.of_source(sliced, others, parts["spellings"].collect(), context),
+            ]
+        ),
+        net=net,
+    )
+
+
+# ---------------------------------------------------------------- basis
+
+
+def _is_net(charges: pl.DataFrame, pods: pl.DataFrame) -> bool:
+    """Net where the account has net amounts: once for the month, never row by row.
+
+    Where AWS delivers net amounts for instances but none for their pods, gross is the only
+    basis in which pods and instances can be compared.
+    """
+    has_net = bool(charges.get_column("net_filled").sum() + pods.get_column("net_filled").sum())
+    return has_net and not notices.lacks_net_split(pods)
+
+
+def _in_basis(
+    charges: pl.DataFrame, pods: pl.DataFrame, *, net: bool
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    basis = "net" if net else "gross"
+    return (
+        charges.with_columns(
+            effective=basis,
+            effective_abs=f"{basis}_abs",
+            max_price=f"max_{basis}_price",
+            workload_idle=f"{basis}_workload_idle",
+        ),
+        pods.with_columns(
+            effective_split=f"{basis}_split",
+            effective_unused=f"{basis}_unused",
+            workload_idle=f"{basis}_workload_idle",
+        ),
+    )
+
+
+# ---------------------------------------------------------------- clusters
+
+
+def _with_clusters(
+    charges: pl.DataFrame, pods: pl.DataFrame
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Add `cluster_id`: pods and control planes name it, instances by tag or by their pods."""
+    charges = charges.with_columns(
+        cluster_arn=arn_of_resource(pl.col("resource_id")),
+        tag_cluster=pl.coalesce("tag_cluster", pl.col("resource_id").str.extract(_LOG_GROUP, 1)),
+    )
+    known = [
+        *charges.get_column("cluster_arn").drop_nulls().unique(),
+        *pods.get_column("cluster_arn").drop_nulls().unique(),
+    ]
+    pods = resolve(pods, known)
+    nodes = resolve(charges.filter("is_node"), known)
+    known += nodes.get_column("cluster_id").drop_nulls().unique().to_list()
+    by_tag = nodes.group_by("resource_id").agg(tagged=pl.col("cluster_id").min())
+    by_pods = pods.group_by("resource_id").agg(podded=pl.col("cluster_id").min())
+    of_instance = by_tag.join(by_pods, on="resource_id", how="full", coalesce=True).select(
+        "resource_id", instance_cluster=pl.coalesce("tagged", "podded")
+    )
+    resolved = resolve(charges, known).join(
+        of_instance, on="resource_id", how="left", maintain_order="left"
+    )
+    return (
+        resolved.with_columns(cluster_id=pl.coalesce("instance_cluster", "cluster_id")).drop(
+            "instance_cluster"
+        ),
+        pods,
+    )
+
+
+# ---------------------------------------------------------------- the bill, before slicing
+
+
+def _totals(charges: pl.DataFrame, pods: pl.DataFrame, context: Context) -> pl.DataFrame:
+    """What each fate of the raw rows adds up to. Split rows add nothing: see Sliced."""
+    keys = ["fate", "billing_currency"]
+    billed = [
+        charges.group_by(keys).agg(
+            pl.col("rows").sum(),
+            amount=pl.col(view).sum(),
+            amount_abs=pl.col(f"{view}_abs").sum(),
+            cost_view=pl.lit(view),
+        )
+        for view in ("effective", "billed")
+    ]
+    split = [
+        pods.group_by(keys).agg(
+            pl.col("rows").sum(), amount=zero(), amount_abs=zero(), cost_view=pl.lit(view)
+        )
+        for view in ("effective", "billed")
+    ]
+    totals = pl.concat([*billed, *split], how="diagonal").group_by([*keys, "cost_view"])
+    return _typed(totals.agg(pl.col("rows", "amount", "amount_abs").sum()), TOTALS, context)
+
+
+def _cluster_bills(
+    parents: pl.DataFrame, others: pl.DataFrame, context: Context
+) -> pl.DataFrame:
+    """Each cluster's bill, summed before any node is split."""
+    charged = _without_offset(others.filter(pl.col("cluster_id").is_not_null()))
+    both = pl.concat([parents, charged], how="diagonal")
+    views = [
+        both.group_by("cluster_id", "billing_currency").agg(
+            amount=pl.col(column).sum(), cost_view=pl.lit(column)
+        )
+        for column in ("effective", "billed")
+    ]
+    return _typed(pl.concat(views), CLUSTER_BILLS, context)
+
+
+def _typed(
+    frame: pl.DataFrame, schema: Mapping[str, pl.DataType], context: Context
+) -> pl.DataFrame:
+    named = frame.with_columns(
+        provider=pl.lit(context.provider), source=pl.lit(context.source)
+    )
+    return named.select(pl.col(name).cast(dtype) for name, dtype in schema.items())
+
+
+# ---------------------------------------------------------------- slices
+
+
+def _without_offset(charges: pl.DataFrame) -> pl.DataFrame:
+    """Usage covered by a plan is 0 inside the cluster; its offset is outside."""
+    is_covered = pl.col("line_item_type") == COVERED
+    return charges.with_columns(billed=pl.when(is_covered).then(zero()).otherwise("billed"))
+
+
+def _as_node(parents: pl.DataFrame) -> pl.DataFrame:
+    text = pl.lit(None, dtype=pl.String)
+    return parents.with_columns(row_kind=text, reason=text, resource_kind=text, unknown=text)
+
+
+def _finish_nodes(nodes: pl.DataFrame) -> pl.DataFrame:
+    return nodes.with_columns(
+        charge_category=pl.lit("Usage"),
+        service_category=pl.lit("Compute"),
+        origin_id=pl.concat_str("resource_id", pl.col("charge_date").cast(pl.String), separator="/"),
+    )
+
+
+def _finish_charges(charges: pl.DataFrame) -> pl.DataFrame:
+    """Fill the columns of `normalised` that a charge knows by itself."""
+    is_outside = pl.col("row_kind") == "outside"
+    origin = ("line_item_type", "usage_type", "resource_id")
+    return charges.with_columns(
+        *_workload(),
+        effective_cost="effective",
+        billed_cost="billed",
+        service_name="product_code",
+        service_category=pl.col("product_code").replace_strict(SERVICE_CATEGORY, default="Other"),
+        charge_category=pl.col("line_item_type").replace_strict(CHARGE_CATEGORY, default=None),
+        pricing_category=pl.col("pricing_term").replace_strict(PRICING_CATEGORY, default=None),
+        provider_class=pl.when(is_outside).then("line_item_type").otherwise("usage_type"),
+        pricing_quantity="quantity",
+        origin_id=pl.concat_str(
+            *(pl.col(name).fill_null("-") for name in origin),
+            pl.col("charge_date").cast(pl.String),
+            separator="/",
+        ),
+    )
+
+
+def _workload() -> list[pl.Expr]:
+    """Name the workload of a Fargate pod (by its ARN) and of a claimed volume."""
+    is_workload = pl.col("row_kind") == "workload"
+    is_claim = is_workload & pl.col("claim_namespace").is_not_null()
+    is_pod = is_workload & ~is_claim
+    arn = {g: pl.col("resource_id").str.extract(POD_ARN.pattern, g) for g in (3, 4)}
+    kind = pl.when(pl.col("deployment").is_not_null()).then(pl.lit("Deployment"))
+    unit = pl.col("resource_kind").replace_strict(QUANTITY_UNIT, default=None)
+    return [
+        pl.when(is_claim).then("claim_namespace").when(is_pod).then(arn[3]).alias("namespace"),
+        pl.when(is_claim)
+        .then(pl.lit("PersistentVolumeClaim"))
+        .when(is_pod)
+        .then(kind.otherwise("workload_type"))
+        .alias("workload_kind"),
+        pl.when(is_claim)
+        .then("claim_name")
+        .when(is_pod)
+        .then(pl.coalesce("deployment", "workload_tag", arn[4]))
+        .alias("workload_name"),
+        pl.when(is_pod).then(unit).alias("quantity_unit"),
+        pl.when(is_pod).then("quantity").alias("charged_quantity"),
+    ]

@@ -1,0 +1,370 @@
+"""Instances against their pods, per instance and UTC day.
+
+The identity kept here: for every instance, day and currency the slices add up to the parents,
+in both views. AWS has spread each instance's unused capacity over its pods; that is undone by
+summing `unused_cost` per resource. What parents cost beyond their pods is an empty node as far
+as whole hours without split rows explain it, and a gap between bill and split otherwise.
+"""
+
+import datetime as dt
+from typing import NamedTuple
+
+import polars as pl
+
+from transforms.aws.codes import ACCELERATED_WEIGHTS, PRICING_CATEGORY, QUANTITY_UNIT, WEIGHTS
+from transforms.errors import InputError
+from transforms.money import DUST_PER_ROW, apportion, known_sum, zero
+from transforms.schema import MONEY
+from transforms.sliced import joined_files
+
+KEY = ["resource_id", "charge_date", "billing_currency"]
+SPLIT_SOURCE = "scad"
+"""AWS split cost allocation data."""
+
+_DESCRIBED = (
+    "cluster_id",
+    "billing_account_id",
+    "sub_account_id",
+    "invoice_id",
+    "region_id",
+    "sku_id",
+    "product_code",
+    "node_pool",
+)
+
+
+_SIZED = ("vcpu", "memory", "gpu", "quantity", "empty_hours", "empty")
+
+
+class Intervals(NamedTuple):
+    """When and how finely EKS split the instances of a source."""
+
+    first: dt.datetime | None
+    """Start of the first split interval; None where nothing was split."""
+    daily: bool
+    """Whether intervals are longer than an hour, so that hours cannot be counted."""
+    counted: pl.DataFrame
+    """resource_id, charge_date, split_hours: distinct split hours of an instance and day."""
+
+
+def intervals(hours: pl.DataFrame) -> Intervals:
+    """Read first hour, granularity and distinct hours from the split intervals of a source."""
+    eks = hours.filter(pl.col("orchestrator") == "eks")
+    longest = eks.select((pl.col("end") - pl.col("start")).max()).item()
+    if longest is not None and longest > dt.timedelta(hours=25):
+        raise InputError(
+            "the export is monthly",
+            expected="hourly or daily granularity",
+            got=f"split rows of {longest}",
+            hint="create an export with TIME_GRANULARITY = HOURLY",
+        )
+    counted = (
+        hours.select(resource_id="instance", charge_date=pl.col("start").dt.date(), start="start")
+        .group_by("resource_id", "charge_date")
+        .agg(split_hours=pl.col("start").dt.truncate("1h").n_unique().cast(MONEY))
+    )
+    daily = longest is not None and longest > dt.timedelta(hours=1)
+    return Intervals(eks.get_column("start").min(), daily, counted)  # type: ignore[arg-type]
+
+
+def node_slices(parents: pl.DataFrame, pods: pl.DataFrame, hours: pl.DataFrame) -> pl.DataFrame:
+    """Slice the instances of known clusters.
+
+    parents: charges of instances (one row an hour and kind) with `cluster_id`, `effective`,
+    `max_price`; pods: EKS workloads with `resource_id` of their instance, `effective_split`,
+    `effective_unused`, `gross_split`, `gross_unused`; both with `source_file`.
+    Returns slices with KEY, `row_kind`, `reason`, `effective_cost`, `billed_cost` and what else
+    `normalised` can hold of them.
+    """
+    when = intervals(hours)
+    is_before = pl.lit(when.first is None) | (pl.col("hour") < when.first)
+    before = parents.filter(is_before)
+    days = _days(parents.filter(~is_before), pods, when)
+    merged = _merged(pods.join(days.select(KEY), on=KEY, how="semi"))
+    slices = pl.concat(
+        [_workloads(merged), _idle(merged, days), _unclassified(merged)], how="diagonal"
+    )
+    slices = _settle_dust(slices, days)
+    slices = pl.concat([slices, _empty_nodes(days), _gaps(days)], how="diagonal")
+    slices = _described(_billed(slices, days), days, merged)
+    return pl.concat([slices, _not_split(before)], how="diagonal").with_columns(
+        service_name="product_code"
+    )
+
+
+# ---------------------------------------------------------------- parents
+
+
+def _days(parents: pl.DataFrame, pods: pl.DataFrame, when: Intervals) -> pl.DataFrame:
+    """One row per instance, day and currency: the parents, their split, and what is left over."""
+    split = pods.group_by(KEY).agg(
+        split=(pl.col("effective_split") + pl.col("effective_unused")).sum(),
+        gross_split=(pl.col("gross_split") + pl.col("gross_unused")).sum(),
+        split_rows=pl.col("rows").sum(),
+    )
+    days = (
+        _per_day(parents)
+        .join(split, on=KEY, how="left")
+        .join(when.counted, on=["resource_id", "charge_date"], how="left")
+        .with_columns(has_pods=pl.col("split").is_not_null())
+        .with_columns(
+            residual=pl.col("effective") - pl.col("split").fill_null(zero()),
+            dust=(pl.col("rows") + pl.col("split_rows").fill_null(0)).cast(MONEY)
+            * pl.lit(DUST_PER_ROW, dtype=MONEY),
+            empty_hours=_empty_hours(when.daily),
+        )
+    )
+    return days.with_columns(empty=_empty_cost()).with_columns(
+        gap=pl.when(pl.col("has_pods") & (pl.col("residual").abs() <= pl.col("dust")))
+        .then(zero())
+        .otherwise(pl.col("residual") - pl.col("empty"))
+    )
+
+
+def _per_day(parents: pl.DataFrame) -> pl.DataFrame:
+    return parents.group_by(KEY).agg(
+        pl.col("effective", "billed", "quantity", "rows").sum(),
+        pl.col("max_price").max(),
+        pl.col("vcpu", "memory", "gpu").max(),
+        *(pl.col(name).min() for name in _DESCRIBED),
+        pricing_category=_pricing_category(),
+        source_file=joined_files(),
+    )
+
+
+def _pricing_category() -> pl.Expr:
+    """One category where all hours of the day were bought alike, else NULL."""
+    known = pl.col("pricing_term").replace_strict(PRICING_CATEGORY, default=None)
+    return pl.when(known.n_unique() == 1).then(known.first())
+
+
+def _empty_hours(daily: bool) -> pl.Expr:
+    """Hours of the instance without any split row: counted, never matched by time."""
+    hours = pl.col("quantity") - pl.col("split_hours").fill_null(zero())
+    counted = pl.when(hours > zero()).then(hours).otherwise(zero())
+    if not daily:
+        return counted
+    return pl.when(pl.col("has_pods")).then(zero()).otherwise(counted)
+
+
+def _empty_cost() -> pl.Expr:
+    """Cost of the empty hours: at most the residual, at most their number at the highest price."""
+    most = (pl.col("empty_hours").cast(pl.Float64) * pl.col("max_price")).cast(MONEY)
+    residual = pl.col("residual")
+    return (
+        pl.when(~pl.col("has_pods") & (residual >= zero()))
+        .then(residual)
+        .when((residual <= pl.col("dust")) | (pl.col("empty_hours") <= zero()))
+        .then(zero())
+        .when(residual - most <= pl.col("dust"))
+        .then(residual)
+        .otherwise(most)
+    )
+
+
+# ---------------------------------------------------------------- slices
+
+
+def _merged(pods: pl.DataFrame) -> pl.DataFrame:
+    """Workloads of a node and day, whichever files their rows came from."""
+    summed = [name for name, dtype in pods.schema.items() if dtype == MONEY or name == "rows"]
+    nullable = ("workload_idle", "used_quantity")
+    keys = [name for name in pods.columns if name not in (*summed, "source_file", "net_filled")]
+    return pods.group_by(keys).agg(
+        *(pl.col(name).sum() for name in summed if name not in nullable),
+        *(known_sum(name) for name in nullable),
+        source_file=joined_files(),
+    )
+
+
+def _workloads(merged: pl.DataFrame) -> pl.DataFrame:
+    return merged.filter(pl.col("resource_kind").is_not_null()).with_columns(
+        row_kind=pl.lit("workload"),
+        reason=pl.lit(None, dtype=pl.String),
+        provider_class=pl.lit("split_cost"),
+        effective_cost="effective_split",
+        gross="gross_split",
+        list_cost="list_split",
+        provider_idle_cost="effective_unused",
+    )
+
+
+def _idle(merged: pl.DataFrame, days: pl.DataFrame) -> pl.DataFrame:
+    """What AWS put on the pods as unused, back in one row per node and resource."""
+    idle = (
+        merged.filter(pl.col("resource_kind").is_not_null())
+        .group_by([*KEY, "resource_kind"])
+        .agg(
+            effective_cost=pl.col("effective_unused").sum(),
+            gross=pl.col("gross_unused").sum(),
+            list_cost=pl.col("list_unused").sum(),
+            source_file=joined_files(),
+        )
+        .join(days.select([*KEY, *_SIZED]), on=KEY)
+    )
+    is_partly_empty = pl.col("empty") > zero()
+    empty_hours = pl.when(is_partly_empty).then("empty_hours").otherwise(zero())
+    used_hours = pl.col("quantity") - empty_hours
+    return idle.with_columns(
+        row_kind=pl.lit("idle"),
+        reason=pl.lit("unrequested"),
+        provider_class=pl.lit("unused_cost"),
+        capacity_quantity=(_size() * used_hours.cast(pl.Float64)).cast(MONEY),
+    ).drop(_SIZED)
+
+
+def _size() -> pl.Expr:
+    """Billed size of the instance in the unit of the row's resource kind."""
+    kind = pl.col("resource_kind")
+    sizes = {"cpu": "vcpu", "memory": "memory", "gpu": "gpu"}
+    size = pl.lit(None, dtype=pl.Float64)
+    for name, column in sizes.items():
+        size = pl.when(kind == name).then(pl.col(column)).otherwise(size)
+    return size
+
+
+def _unclassified(merged: pl.DataFrame) -> pl.DataFrame:
+    """Split rows for a resource that this version does not know: shown, never guessed."""
+    return merged.filter(pl.col("resource_kind").is_null()).with_columns(
+        row_kind=pl.lit("unattributed"),
+        reason=pl.lit("unclassified"),
+        provider_class="usage_type",
+        resource_kind=pl.lit("other"),
+        effective_cost=pl.col("effective_split") + pl.col("effective_unused"),
+        gross=pl.col("gross_split") + pl.col("gross_unused"),
+        workload_idle=pl.lit(None, dtype=MONEY),
+    )
+
+
+def _empty_nodes(days: pl.DataFrame) -> pl.DataFrame:
+    """Empty hours, divided over the node's resources by AWS's own weights and its billed size."""
+    is_free = ~pl.col("has_pods") & (pl.col("residual") == zero())
+    empty = days.filter((pl.col("empty") != zero()) | is_free)
+    is_sized = pl.col("vcpu").is_not_null() & pl.col("memory").is_not_null()
+    pieces = [
+        _weighed(empty.filter(is_sized & (pl.col("gpu").fill_null(0) > 0)), ACCELERATED_WEIGHTS),
+        _weighed(empty.filter(is_sized & (pl.col("gpu").fill_null(0) <= 0)), WEIGHTS),
+        empty.filter(~is_sized).with_columns(
+            resource_kind=pl.lit("compute"), effective_cost="empty"
+        ),
+    ]
+    capacity = (_size() * pl.col("empty_hours").cast(pl.Float64)).cast(MONEY)
+    return (
+        pl.concat(pieces, how="diagonal")
+        .with_columns(capacity_quantity=capacity)
+        .select(*KEY, "resource_kind", "effective_cost", "capacity_quantity", "source_file")
+        .with_columns(
+            row_kind=pl.lit("idle"), reason=pl.lit("empty_node"), gross=zero(),
+            provider_class=pl.lit(None, dtype=pl.String),
+        )
+    )
+
+
+def _weighed(empty: pl.DataFrame, weights: dict[str, int]) -> pl.DataFrame:
+    kinds = pl.DataFrame({"resource_kind": list(weights), "per_unit": list(weights.values())})
+    pieces = empty.join(kinds, how="cross").with_columns(
+        weight=(_size() * pl.col("per_unit")).cast(MONEY)
+    )
+    parts = apportion(pieces, by=KEY, total="empty", weight="weight", order=["resource_kind"])
+    return pieces.with_columns(effective_cost=parts)
+
+
+def _gaps(days: pl.DataFrame) -> pl.DataFrame:
+    """What neither pods nor empty hours explain, with its sign."""
+    return days.filter(pl.col("gap") != zero()).select(
+        *KEY,
+        "source_file",
+        row_kind=pl.lit("unattributed"),
+        reason=pl.lit("split_gap"),
+        resource_kind=pl.lit("compute"),
+        effective_cost="gap",
+        gross=zero(),
+    )
+
+
+def _settle_dust(slices: pl.DataFrame, days: pl.DataFrame) -> pl.DataFrame:
+    """Give what provider doubles miss to the largest idle slice, else to the largest slice."""
+    is_dust = pl.col("has_pods") & (pl.col("residual").abs() <= pl.col("dust"))
+    dust = days.filter(is_dust).select(*KEY, rest="residual")
+    ranked = (
+        slices.with_columns(is_idle=pl.col("row_kind") == "idle", tie=_tie(slices))
+        .sort(["is_idle", "effective_cost", "tie"], descending=[True, True, False])
+        .with_columns(is_first=pl.int_range(pl.len()).over(KEY) == 0)
+    )
+    taken = pl.when("is_first").then(pl.col("rest").fill_null(zero())).otherwise(zero())
+    return (
+        ranked.join(dust, on=KEY, how="left")
+        .with_columns(effective_cost=pl.col("effective_cost") + taken)
+        .drop("is_idle", "is_first", "tie", "rest")
+    )
+
+
+def _tie(slices: pl.DataFrame) -> pl.Expr:
+    """Everything that names a slice, so that equal amounts have one order in every run."""
+    names = sorted(name for name, dtype in slices.schema.items() if dtype == pl.String)
+    return pl.concat_str([pl.col(name).fill_null("") for name in names], separator="\x1f")
+
+
+# ---------------------------------------------------------------- both views
+
+
+def _billed(slices: pl.DataFrame, days: pl.DataFrame) -> pl.DataFrame:
+    """Divide the parents' invoice amount like their amortised one.
+
+    Where a parent's amortised cost is 0, the split before discounts gives the ratio; where that
+    is 0 too, the amount is a gap.
+    """
+    amounts = days.select(*KEY, "billed", "effective", "gross_split", file="source_file")
+    weight = pl.when(pl.col("effective") != zero()).then("effective_cost").otherwise("gross")
+    joined = slices.join(amounts, on=KEY, how="left").with_columns(
+        weight=weight, tie=_tie(slices)
+    )
+    has_ratio = (pl.col("effective") != zero()) | (pl.col("gross_split").fill_null(zero()) != zero())
+    divided = joined.filter(has_ratio)
+    parts = apportion(divided, by=KEY, total="billed", weight="weight", order=["tie"])
+    rest = joined.filter(~has_ratio).with_columns(billed_cost=zero())
+    gaps = amounts.filter(~has_ratio & (pl.col("billed") != zero())).select(
+        *KEY,
+        row_kind=pl.lit("unattributed"),
+        reason=pl.lit("split_gap"),
+        resource_kind=pl.lit("compute"),
+        effective_cost=zero(),
+        billed_cost="billed",
+        source_file="file",
+    )
+    kept = pl.concat([divided.with_columns(billed_cost=parts), rest], how="diagonal")
+    dropped = ["billed", "effective", "gross_split", "file", "weight", "tie"]
+    return pl.concat([kept.drop(dropped), gaps], how="diagonal")
+
+
+def _described(slices: pl.DataFrame, days: pl.DataFrame, merged: pl.DataFrame) -> pl.DataFrame:
+    """Add what the parents say about the node: accounts, region, pool, price category, name."""
+    names = merged.group_by("resource_id").agg(tagged_name=pl.col("node_name").min())
+    known = [name for name in _DESCRIBED if name in slices.columns]
+    return (
+        slices.drop(known)
+        .join(days.select(*KEY, *_DESCRIBED, "pricing_category"), on=KEY, how="left")
+        .join(names, on="resource_id", how="left")
+        .with_columns(
+            node_name=pl.coalesce("tagged_name", "resource_id"),
+            split_source=pl.lit(SPLIT_SOURCE),
+            quantity_unit=pl.col("resource_kind").replace_strict(QUANTITY_UNIT, default=None),
+        )
+        .drop("tagged_name")
+    )
+
+
+def _not_split(before: pl.DataFrame) -> pl.DataFrame:
+    """Hours before the source's first split row: cost of the cluster, but nobody's yet."""
+    return _per_day(before).select(
+        *KEY,
+        *_DESCRIBED,
+        "pricing_category",
+        "source_file",
+        effective_cost="effective",
+        billed_cost="billed",
+        node_name="resource_id",
+        row_kind=pl.lit("unattributed"),
+        reason=pl.lit("no_split_source"),
+        resource_kind=pl.lit("compute"),
+    )
