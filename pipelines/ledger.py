@@ -1,0 +1,113 @@
+"""The ledger: from normalised rows and rules to postings, statements, bridges and findings.
+
+All arithmetic is SQL in `sql/`; this module only says in which order it runs. Which relations
+it reads and leaves behind is written in `sql/README.md`.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import duckdb
+
+from pipelines import queries
+from pipelines.errors import LeerlaufError
+
+
+@dataclass(frozen=True)
+class Step:
+    """One relation of the ledger and the query that makes it."""
+
+    relation: str
+    query: str
+    kind: Literal["TABLE", "VIEW"] = "TABLE"
+
+
+VIEWS = tuple(Step(name, f"views/{name}", "VIEW") for name in queries.names("views"))
+
+RULES = (
+    Step("clusters", "distribute/clusters"),
+    Step("daily_costs", "distribute/daily_costs"),
+    Step("rules_in_force", "distribute/rules_in_force"),
+    Step("pools", "distribute/pools"),
+)
+POSTINGS = (
+    Step("variants", "distribute/variants"),
+    Step("distributions", "distribute/distributions"),
+    Step("workload_costs", "distribute/workload_costs"),
+    Step("participants", "distribute/participants"),
+    Step("weights", "distribute/weights", "VIEW"),
+    Step("claims", "distribute/claims", "VIEW"),
+    Step("variant_postings", "distribute/postings"),
+    Step("postings", "publish/postings"),
+)
+STATEMENTS = (
+    Step("minor_units", "statements/minor_units", "VIEW"),
+    Step("kinds", "statements/kinds", "VIEW"),
+    Step("team_amounts", "statements/team_amounts"),
+    Step("line_kinds", "statements/line_kinds"),
+    Step("rounded_lines", "statements/rounded_lines"),
+    Step("rounded_kinds", "statements/rounded_kinds"),
+    Step("statement_lines", "statements/statement_lines"),
+    Step("statements", "publish/statements"),
+    Step("comparison", "publish/comparison"),
+)
+BRIDGES = (Step("reconciliation", "publish/reconciliation"),)
+
+
+def build(con: duckdb.DuckDBPyConnection) -> None:
+    """Leave postings, statements, comparison, reconciliation and findings in `con`.
+
+    Raises LeerlaufError when a pool is too large to be distributed exactly.
+    """
+    con.execute("SET enable_progress_bar = false")
+    _define_macros(con)  # 1. exact integers for money
+    _run(con, VIEWS)  # 2. each row gets its one cost
+    _run(con, RULES)  # 3. each amount gets its pool and its rule
+    _refuse_oversized_pools(con)  # 4. 128 bits must hold pool times weight
+    _run(con, POSTINGS)  # 5. methods give weights, one query gives money
+    _run(con, STATEMENTS)  # 6. lines, rounded so that sums hold
+    _run(con, BRIDGES)  # 7. the provider's idle against ours
+    _collect_findings(con)  # 8. what a person must know, the broken promises among it
+
+
+def broken_promises(con: duckdb.DuckDBPyConnection) -> list[dict[str, object]]:
+    """Return the findings that forbid publishing: errors of the promises 1 to 4."""
+    found = con.execute(queries.read("read/broken_promises"))
+    columns = [column[0] for column in found.description or ()]
+    return [dict(zip(columns, row, strict=True)) for row in found.fetchall()]
+
+
+def _define_macros(con: duckdb.DuckDBPyConnection) -> None:
+    for name in queries.names("macros"):
+        con.execute(queries.read(f"macros/{name}"))
+
+
+def _run(con: duckdb.DuckDBPyConnection, steps: tuple[Step, ...]) -> None:
+    for step in steps:
+        con.execute(f"CREATE OR REPLACE {step.kind} {step.relation} AS {_text(step.query)}")
+
+
+def _text(query: str) -> str:
+    """Return one query; a folder is the union of the queries in it."""
+    parts = [f"{query}/{name}" for name in queries.names(query)] or [query]
+    return " UNION ALL BY NAME ".join(f"({queries.read(part)})" for part in parts)
+
+
+def _refuse_oversized_pools(con: duckdb.DuckDBPyConnection) -> None:
+    pools = con.execute(queries.read("distribute/oversized_pools")).fetchall()
+    if pools:
+        pool_id, amount = pools[0]
+        raise LeerlaufError(
+            f"{len(pools)} pool(s) are too large to be distributed exactly",
+            where=f"pool {pool_id}",
+            expected="at most 170000000000 units of currency in one pool of one day",
+            got=f"{amount:f}",
+            hint="look for a wrong unit or currency in the source files of that day",
+        )
+
+
+def _collect_findings(con: duckdb.DuckDBPyConnection) -> None:
+    con.execute("CREATE OR REPLACE TABLE findings AS FROM findings_in")
+    for folder in ("findings", "checks"):
+        for name in queries.names(folder):
+            con.execute(f"INSERT INTO findings BY NAME {queries.read(f'{folder}/{name}')}")

@@ -1,0 +1,65 @@
+-- reconciliation: from the idle the provider put on workloads to the idle we report.
+--
+-- reads    charges, settings
+-- returns  the columns of table reconciliation (transforms/schema.py); one bridge per cluster,
+--          node, resource kind and currency, nine lines each, also where they are 0
+-- promise  in each bridge the lines before `idle` add up to `idle`, exactly. What the named
+--          steps leave over is `rebased`, and check bridge_closes holds it down to dust.
+--          split_gap is in no line.
+WITH
+bridges AS (
+    SELECT
+        provider,
+        cluster_id,
+        node_name,
+        resource_kind,
+        billing_currency,
+        max(provider_class) FILTER (WHERE row_kind = 'idle') AS node_class,
+        coalesce(sum(provider_idle_cost), 0) AS provider_idle,
+        coalesce(sum(cost) FILTER (WHERE reason = 'node_reserve'), 0) AS node_reserve,
+        coalesce(sum(cost) FILTER (WHERE reason = 'policy'), 0) AS policy_headroom,
+        coalesce(sum(cost) FILTER (WHERE reason = 'empty_node'), 0) AS empty_nodes,
+        coalesce(sum(cost) FILTER (WHERE row_kind = 'idle'), 0) AS idle
+    FROM charges
+    WHERE
+        row_kind = 'idle'
+        OR provider_idle_cost IS NOT NULL
+        OR reason IN ('node_reserve', 'policy')
+    GROUP BY provider, cluster_id, node_name, resource_kind, billing_currency
+),
+
+named AS (
+    SELECT
+        *,
+        max(node_class) OVER (PARTITION BY provider, cluster_id, resource_kind) AS provider_class,
+        idle - (provider_idle - node_reserve - policy_headroom + empty_nodes) AS rebased
+    FROM bridges
+),
+
+lines AS (
+    SELECT
+        * EXCLUDE (node_class),
+        unnest(range(1, 10)) AS position,
+        unnest([
+            'provider_idle', 'node_reserve', 'policy_headroom', 'usage_above_request',
+            'over_allocation', 'empty_nodes', 'not_time_based', 'rebased', 'idle'
+        ]) AS name,
+        unnest([
+            provider_idle, -node_reserve, -policy_headroom, 0, 0, empty_nodes, 0, rebased, idle
+        ]) AS amount
+    FROM named
+)
+
+SELECT
+    settings.billing_period,
+    lines.provider,
+    lines.cluster_id,
+    lines.node_name,
+    lines.resource_kind,
+    lines.provider_class,
+    lines.position,
+    lines.name,
+    lines.amount,
+    lines.billing_currency
+FROM lines
+CROSS JOIN settings
