@@ -11,44 +11,56 @@ from typing import Protocol
 import polars as pl
 
 
-class Dated(Protocol):
-    """A rule that holds from a day (inclusive) to a day (exclusive) on some clusters."""
+class Placed(Protocol):
+    """A rule that holds on some clusters."""
 
     @property
-    def cluster(self) -> Sequence[str]: ...
-    @property
-    def valid_from(self) -> dt.date | None: ...
-    @property
-    def valid_to(self) -> dt.date | None: ...
+    def cluster(self) -> Sequence[str]:
+        """Globs of cluster names or ids."""
 
 
-class TeamRule(Dated, Protocol):
-    """Charges the team a label names, or a fixed team by namespace."""
+class Dated(Placed, Protocol):
+    """A rule that also holds only from one day (inclusive) to another (exclusive)."""
 
     @property
-    def label(self) -> str | None: ...
-    @property
-    def team(self) -> str | None: ...
-    @property
-    def namespace(self) -> Sequence[str]: ...
-
-
-class NamespaceRule(Dated, Protocol):
-    """Holds for some namespaces: system namespaces, placeholder pods."""
+    def valid_from(self) -> dt.date | None:
+        """First day; None from the beginning."""
 
     @property
-    def namespace(self) -> Sequence[str]: ...
+    def valid_to(self) -> dt.date | None:
+        """The day after the last; None for ever."""
 
 
-def holds(rule: Dated, values: "Vocabulary") -> pl.Expr:
-    """Say for each row whether a rule holds on its cluster and day."""
-    day = pl.col("charge_period_start")
-    conditions = [values.cluster_matches(rule.cluster)]
-    if rule.valid_from is not None:
-        conditions.append(day >= rule.valid_from)
-    if rule.valid_to is not None:
-        conditions.append(day < rule.valid_to)
-    return pl.all_horizontal(conditions)
+class Namespaces(Protocol):
+    """A choice of namespaces."""
+
+    @property
+    def namespace(self) -> Sequence[str]:
+        """Globs of namespaces."""
+
+
+class TeamRule(Dated, Namespaces, Protocol):
+    """Charges the team that a label names, or a fixed team, by namespace."""
+
+    @property
+    def label(self) -> str | None:
+        """Label whose value is the team."""
+
+    @property
+    def team(self) -> str | None:
+        """The team itself."""
+
+
+class SystemRule(Placed, Namespaces, Protocol):
+    """Namespaces that keep the cluster running."""
+
+
+class HeadroomRule(Dated, Protocol):
+    """Placeholder pods hold capacity free on purpose."""
+
+    @property
+    def placeholder_pods(self) -> Namespaces:
+        """Namespaces of the placeholder pods."""
 
 
 class Vocabulary:
@@ -63,15 +75,29 @@ class Vocabulary:
             for column in ("cluster_id", "cluster_name", "namespace")
         }
 
-    def cluster_matches(self, globs: Sequence[str]) -> pl.Expr:
-        """Globs match a cluster's name or its id; a row without cluster matches nothing."""
-        return self._matches("cluster_id", globs) | self._matches("cluster_name", globs)
+    def places(self, rule: Placed) -> pl.Expr:
+        """Say for each row whether it is on one of the rule's clusters."""
+        by_id = self._matches("cluster_id", rule.cluster)
+        return by_id | self._matches("cluster_name", rule.cluster)
 
-    def namespace_matches(self, globs: Sequence[str]) -> pl.Expr:
-        """Globs match a namespace; a row without namespace matches nothing."""
-        return self._matches("namespace", globs)
+    def dates(self, rule: Dated) -> pl.Expr:
+        """Say for each row whether the rule holds on its cluster and day."""
+        day = pl.col("charge_period_start")
+        conditions = [self.places(rule)]
+        if rule.valid_from is not None:
+            conditions.append(day >= rule.valid_from)
+        if rule.valid_to is not None:
+            conditions.append(day < rule.valid_to)
+        return pl.all_horizontal(conditions)
+
+    def names(self, rule: Namespaces) -> pl.Expr:
+        """Say for each row whether it is in one of the rule's namespaces."""
+        return self._matches("namespace", rule.namespace)
 
     def _matches(self, column: str, globs: Sequence[str]) -> pl.Expr:
+        """`*` matches everything, also a row that has no such name; other globs only names."""
+        if "*" in globs:
+            return pl.lit(value=True)
         names = [
             name
             for name in self._names[column]

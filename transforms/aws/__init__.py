@@ -5,19 +5,41 @@ parts of all files of a month together, because parents and pods lie in differen
 """
 
 from collections.abc import Sequence
+from importlib.resources import files
 
 import polars as pl
 
 from transforms.aws.charges import charges
-from transforms.aws.columns import resolve
+from transforms.aws.columns import canonical_names, resolve
 from transforms.aws.combine import combine
 from transforms.aws.split import hours, pods
 from transforms.aws.tags import discover
 
-__all__ = ["VERSION", "combine", "slice_file"]
+__all__ = ["VERSION", "bill_columns", "bill_query", "combine", "slice_file"]
 
 VERSION = 1
 """Raised when the parts of a file change, so that cached ones are not used again."""
+
+_BILL_COLUMNS = (
+    "bill_billing_period_start_date",
+    "line_item_line_item_type",
+    "line_item_product_code",
+    "line_item_operation",
+    "line_item_currency_code",
+    "line_item_unblended_cost",
+    "line_item_net_unblended_cost",
+    "reservation_reservation_a_r_n",
+    "reservation_effective_cost",
+    "reservation_net_effective_cost",
+    "reservation_unused_amortized_upfront_fee_for_billing_period",
+    "reservation_unused_recurring_fee",
+    "reservation_net_unused_amortized_upfront_fee_for_billing_period",
+    "reservation_net_unused_recurring_fee",
+    "savings_plan_savings_plan_effective_cost",
+    "savings_plan_net_savings_plan_effective_cost",
+    "savings_plan_total_commitment_to_date",
+    "savings_plan_used_commitment",
+)
 
 
 def slice_file(
@@ -39,3 +61,15 @@ def slice_file(
             spellings, schema={"label": pl.String, "spellings": pl.String}, orient="row"
         ),
     }
+
+
+def bill_query() -> str:
+    """Return the SQL that sums a raw file by itself: the second opinion on every total."""
+    return files("transforms.aws").joinpath("bill.sql").read_text(encoding="utf-8")
+
+
+def bill_columns(header: Sequence[str]) -> dict[str, str | None]:
+    """Return the columns `bill_query` reads -> the raw column, None where the export lacks it."""
+    raw = {canonical: name for name, canonical in canonical_names(list(header)).items()}
+    raw.setdefault("reservation_reservation_a_r_n", raw.get("reservation_reservation_arn", ""))
+    return {name: raw.get(name) or None for name in _BILL_COLUMNS}

@@ -1,0 +1,75 @@
+"""Raw files, opened for either engine; what cannot be read is said with file, column and value."""
+
+import glob
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import duckdb
+import polars as pl
+
+from pipelines.errors import LeerlaufError
+from transforms.errors import InputError
+
+_FAILED_CAST = re.compile(r"conversion from `\w+` to `(?P<to>[^`]+)` failed in column '(?P<column>[^']*)'.*?: (?P<values>\[.*\])", re.DOTALL)
+_EXPECTED = {"decimal": "a number", "datetime": "a date and time such as 2026-10-01T00:00:00Z"}
+
+
+def scan(path: Path) -> pl.LazyFrame | None:
+    """Return the rows of a raw file, unread; None where there is nothing in it.
+
+    Text files are read as text: what a number or a date is, the transform decides once.
+    """
+    if path.stat().st_size == 0:
+        return None
+    if path.suffix == ".parquet":
+        return pl.scan_parquet(path, glob=False)
+    try:
+        lazy = pl.scan_csv(path, infer_schema=False, glob=False)
+        lazy.collect_schema()
+    except pl.exceptions.NoDataError:
+        return None
+    return lazy
+
+
+def open_relation(con: duckdb.DuckDBPyConnection, path: Path) -> duckdb.DuckDBPyRelation:
+    """Return the rows of a raw file as DuckDB sees them, text files as text."""
+    name = glob.escape(str(path))
+    if path.suffix == ".parquet":
+        return con.read_parquet(name)
+    return con.read_csv(
+        name, header=True, delimiter=",", quotechar='"', escapechar='"', all_varchar=True
+    )
+
+
+@contextmanager
+def reading(name: str) -> Iterator[None]:
+    """Turn what the engines say about a broken file into one message that names it."""
+    try:
+        yield
+    except InputError as error:
+        error.where = error.where or name
+        raise
+    except (pl.exceptions.PolarsError, duckdb.Error, OSError) as error:
+        raise _unreadable(name, str(error)) from error
+
+
+def _unreadable(name: str, message: str) -> LeerlaufError:
+    failed = _FAILED_CAST.search(message)
+    if failed is None:
+        return LeerlaufError(
+            "a file cannot be read",
+            where=name,
+            expected="a complete Parquet or CSV file",
+            got=message.strip().splitlines()[0],
+            hint="copy or fetch the file again; it may be truncated",
+        )
+    kind = re.match(r"[a-z]+", failed["to"])
+    return LeerlaufError(
+        "a value cannot be read",
+        where=f"{name}, column {failed['column']}",
+        expected=_EXPECTED.get(kind[0] if kind else "", failed["to"]),
+        got=failed["values"][:200],
+        hint="let the provider deliver the month again; nothing was changed",
+    )

@@ -1,0 +1,318 @@
+"""One month, from the exports to the statements: plain Python, no scheduler.
+
+    fetch -> slice -> normalise -> ledger -> publish
+
+Each stage is a function of its own, so that a scheduler can wrap it. A month in which promise 1,
+2, 3 or 4 is broken is not published; every other finding is published with it.
+"""
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import polars as pl
+
+from pipelines import ledger, rules, tables
+from pipelines.bill import add_bill
+from pipelines.config import Config, Source, to_document
+from pipelines.engine import connect
+from pipelines.hashes import lock_hash, sha256_of
+from pipelines.lake import Lake
+from pipelines.providers import PROVIDERS, Provider
+from pipelines.record import Input, InputFile, RunRecord, TableFile, Total
+from pipelines.slicing import RawFile, slice_source
+from transforms.normalise import normalise
+from transforms.schema import SCHEMA_VERSION, TABLES
+from transforms.sliced import Context, Sliced, findings_frame
+
+MONTH_STATUS = "provisional"
+ALSO_CSV = ("statements", "comparison")
+
+Progress = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Fetched:
+    """One source's newest delivery of the month, copied into the lake."""
+
+    provider: Provider
+    context: Context
+    delivery: str
+    provider_run_id: str | None
+    files: tuple[RawFile, ...]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The record of a run and the findings that kept it from being published, if any."""
+
+    record: RunRecord
+    broken: Sequence[Mapping[str, Any]]
+
+
+@dataclass
+class _Clock:
+    """Seconds each stage took; they live in the run record only."""
+
+    progress: Progress
+    started_at: datetime = field(default_factory=lambda: datetime.now(UTC))
+    timings: dict[str, float] = field(default_factory=dict)
+
+    @contextmanager
+    def stage(self, name: str) -> Iterator[None]:
+        self.progress(name)
+        start = time.monotonic()
+        yield
+        self.timings[name] = round(time.monotonic() - start, 3)
+
+
+def run(config: Config, month: str, *, progress: Progress = lambda _: None) -> Outcome:
+    """Run one month and return its record.
+
+    Raises LeerlaufError, DeliveryError or InputError; then nothing was published.
+    """
+    lake = Lake(config.lake.path)
+    clock = _Clock(progress)
+    with lake.lock():
+        written = lake.new_run()
+        with clock.stage("fetch"):
+            fetched = [fetch(source, config, month, lake) for source in config.sources]
+        staged = lake.stage(written)
+        with connect(staged / ".spill") as con:
+            with clock.stage("slice"):
+                sliced = [_slice(con, one, lake) for one in fetched]
+            with clock.stage("normalise"):
+                for one, parts in zip(fetched, sliced, strict=True):
+                    _normalise(con, one, parts, config)
+            with clock.stage("ledger"):
+                _load(con, config, month, sliced)
+                ledger.build(con)
+            with clock.stage("write"):
+                files = _write(con, fetched, month, staged)
+            broken = ledger.broken_promises(con)
+            record = _record(con, config, written, clock, fetched, files)
+        if broken:
+            lake.note(record.model_copy(update={"status": "failed", "tables": {}}))
+            return Outcome(record.model_copy(update={"status": "failed"}), broken)
+        return Outcome(lake.publish(record, staged), ())
+
+
+# ---------------------------------------------------------------- fetch and slice
+
+
+def fetch(source: Source, config: Config, month: str, lake: Lake) -> Fetched:
+    """Copy the newest delivery of a source into the lake, unless it is there already."""
+    provider = PROVIDERS[source.provider]
+    newest = provider.connector.discover(source.location, month)[0]
+    folder = lake.path / "raw" / source.id
+    receipt = provider.connector.fetch(newest, folder)
+    copies = folder / month / receipt.delivery
+    return Fetched(
+        provider=provider,
+        context=Context(
+            provider=provider.name,
+            source=source.id,
+            dataset=source.dataset,
+            billing_period=month,
+            labels=wanted_labels(config),
+            currency=source.currency,
+        ),
+        delivery=receipt.delivery,
+        provider_run_id=receipt.provider_run_id,
+        files=tuple(
+            RawFile(copies / file.name, file.name, file.size, file.sha256)
+            for file in receipt.files
+        ),
+    )
+
+
+def wanted_labels(config: Config) -> tuple[str, ...]:
+    """The labels that team rules or [lake] labels name; no others are kept."""
+    named = {rule.label for rule in config.team_rules if rule.label is not None}
+    return tuple(sorted(named | set(config.lake.labels)))
+
+
+def _slice(con: duckdb.DuckDBPyConnection, one: Fetched, lake: Lake) -> Sliced:
+    sliced = slice_source(one.provider, one.files, one.context, lake.path / "cache")
+    add_bill(con, one.provider, one.files, one.context, net=sliced.net)
+    return sliced
+
+
+# ---------------------------------------------------------------- normalise and ledger
+
+
+def _normalise(
+    con: duckdb.DuckDBPyConnection, one: Fetched, sliced: Sliced, config: Config
+) -> None:
+    """Add one source's rows to the table `normalised` of `con`."""
+    rows = normalise(
+        sliced.slices.lazy(),
+        team_rules=config.team_rules,
+        system=config.system,
+        headroom=config.headroom,
+    ).collect(engine="streaming")
+    _append(con, "normalised", rows)
+
+
+def _load(
+    con: duckdb.DuckDBPyConnection, config: Config, month: str, sliced: Sequence[Sliced]
+) -> None:
+    """Put what the ledger reads beside `normalised` and `bill` into `con`."""
+    for name in ("totals", "cluster_bills"):
+        _append(con, name, pl.concat([getattr(one, name) for one in sliced]))
+    _append(con, "findings_in", pl.concat([one.findings for one in sliced]))
+    clusters = con.sql(
+        "SELECT DISTINCT cluster_id, cluster_name FROM normalised WHERE cluster_id IS NOT NULL"
+    ).fetchall()
+    unused = rules.unused_rules(config, clusters, month)
+    _append(con, "findings_in", findings_frame(unused))
+    report = config.report
+    _append(
+        con,
+        "settings",
+        pl.DataFrame(
+            {
+                "billing_period": [month],
+                "cost_view": [report.cost_view],
+                "charge_basis": [report.charge_basis],
+                "month_status": [MONTH_STATUS],
+            }
+        ),
+    )
+    _append(con, "allocation_rules", _rule_rows(config))
+    _append(con, "operators", _operator_rows(config))
+
+
+def _rule_rows(config: Config) -> pl.DataFrame:
+    columns = ("id", "kinds", "method", "scope", "by", "cluster", "valid_from", "valid_to")
+    return pl.DataFrame(
+        [
+            (position, *(_listed(getattr(rule, name)) for name in columns))
+            for position, rule in enumerate(config.allocation_rules)
+        ],
+        schema={
+            "position": pl.Int32,
+            "id": pl.String,
+            "kinds": pl.List(pl.String),
+            "method": pl.String,
+            "scope": pl.String,
+            "by": pl.String,
+            "cluster": pl.List(pl.String),
+            "valid_from": pl.Date,
+            "valid_to": pl.Date,
+        },
+        orient="row",
+    )
+
+
+def _operator_rows(config: Config) -> pl.DataFrame:
+    return pl.DataFrame(
+        [
+            (position, operator.team, list(operator.cluster))
+            for position, operator in enumerate(config.operators)
+        ],
+        schema={"position": pl.Int32, "team": pl.String, "cluster": pl.List(pl.String)},
+        orient="row",
+    )
+
+
+def _listed(value: object) -> object:
+    return list(value) if isinstance(value, tuple) else value
+
+
+def _append(con: duckdb.DuckDBPyConnection, table: str, rows: pl.DataFrame) -> None:
+    arriving = rows.to_arrow()
+    con.register("arriving", arriving)
+    con.execute(f"CREATE TABLE IF NOT EXISTS {table} AS FROM arriving LIMIT 0")
+    con.execute(f"INSERT INTO {table} FROM arriving")
+    con.unregister("arriving")
+
+
+# ---------------------------------------------------------------- write and record
+
+
+def _write(
+    con: duckdb.DuckDBPyConnection, fetched: Sequence[Fetched], month: str, staged: Path
+) -> dict[str, tuple[TableFile, ...]]:
+    """Write every table to `staged`; paths are those the files will have in the lake."""
+    partition = f"billing_period={month}"
+    written: dict[str, list[TableFile]] = {table: [] for table in TABLES}
+    for one in fetched:
+        context = one.context
+        folder = f"normalised/{partition}/provider={context.provider}/source={context.source}"
+        rows = f"(FROM normalised WHERE source = '{context.source}')"
+        written["normalised"].append(
+            _written(con, "normalised", rows, staged, f"{folder}/part.parquet")
+        )
+    for table in TABLES:
+        if table == "normalised":
+            continue
+        path = f"{table}/{partition}/part"
+        written[table].append(_written(con, table, table, staged, f"{path}.parquet"))
+        if table in ALSO_CSV:
+            written[table].append(_written(con, table, table, staged, f"{path}.csv"))
+    return {table: tuple(files) for table, files in written.items()}
+
+
+def _written(
+    con: duckdb.DuckDBPyConnection, table: str, rows: str, staged: Path, name: str
+) -> TableFile:
+    path = staged / name
+    write = tables.write_csv if path.suffix == ".csv" else tables.write_parquet
+    count = write(con, table, rows, path)
+    return TableFile(path=name, rows=count, sha256=sha256_of(path))
+
+
+def _record(
+    con: duckdb.DuckDBPyConnection,
+    config: Config,
+    written: str,
+    clock: _Clock,
+    fetched: Sequence[Fetched],
+    files: dict[str, tuple[TableFile, ...]],
+) -> RunRecord:
+    errors = con.sql("SELECT count(*) FROM findings WHERE severity = 'error'").fetchall()[0][0]
+    totals = con.sql(
+        "SELECT provider, billing_currency, cost_view, sum(amount)::VARCHAR AS amount "
+        "FROM bill GROUP BY ALL ORDER BY ALL"
+    ).fetchall()
+    return RunRecord(
+        run=written,
+        billing_period=fetched[0].context.billing_period,
+        status="findings" if errors else "ok",
+        month_status=MONTH_STATUS,
+        published=False,
+        started_at=clock.started_at,
+        finished_at=datetime.now(UTC),
+        version=metadata.version("leerlauf"),
+        schema_version=SCHEMA_VERSION,
+        lock_hash=lock_hash(),
+        configuration=to_document(config),
+        inputs=tuple(_input(one) for one in fetched),
+        counts={
+            table: sum(f.rows for f in parts if f.path.endswith(".parquet"))
+            for table, parts in files.items()
+        },
+        totals=tuple(
+            Total(provider=p, billing_currency=c, cost_view=v, amount=a) for p, c, v, a in totals
+        ),
+        timings=clock.timings,
+        tables=files,
+    )
+
+
+def _input(one: Fetched) -> Input:
+    return Input(
+        source=one.context.source,
+        provider=one.context.provider,
+        dataset=one.context.dataset,
+        delivery=one.delivery,
+        provider_run_id=one.provider_run_id,
+        files=tuple(InputFile(name=f.name, size=f.size, sha256=f.sha256) for f in one.files),
+    )

@@ -1,0 +1,97 @@
+"""From raw files to the slices of a month, one file a task, remembered by content.
+
+The parts of a file depend only on its bytes, the wanted labels and the version of the transform,
+so a changed rule never reads a raw file again.
+"""
+
+import hashlib
+import os
+import shutil
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import polars as pl
+
+from pipelines.exports import reading, scan
+from pipelines.providers import Provider
+from transforms.sliced import Context, Sliced
+
+
+@dataclass(frozen=True)
+class RawFile:
+    """One file of a delivery: its copy in the lake, its name in the delivery, its hash."""
+
+    path: Path
+    name: str
+    size: int
+    sha256: str
+
+
+def slice_source(
+    provider: Provider, files: Sequence[RawFile], context: Context, cache: Path
+) -> Sliced:
+    """Return the slices of one source and month."""
+    folders = [slice_file(provider, file, context, cache) for file in files]
+    named = [
+        (file, folder) for file, folder in zip(files, folders, strict=True) if folder is not None
+    ]
+    parts = sorted({part.stem for _, folder in named for part in folder.glob("*.parquet")})
+    return provider.transform.combine(
+        {
+            part: pl.concat(
+                [
+                    pl.scan_parquet(folder / f"{part}.parquet", glob=False).with_columns(
+                        source_file=pl.lit(file.name)
+                    )
+                    for file, folder in named
+                ],
+                how="vertical",
+            )
+            for part in parts
+        },
+        context,
+    )
+
+
+def slice_file(
+    provider: Provider, file: RawFile, context: Context, cache: Path
+) -> Path | None:
+    """Return the folder with the parts of one raw file, made now or before; None if it is empty.
+
+    Raises InputError or LeerlaufError where the file cannot be read.
+    """
+    folder = cache / _key(provider, file, context)
+    if folder.exists():
+        return folder
+    with reading(file.name):
+        raw = scan(file.path)
+        if raw is None:
+            return None
+        parts = provider.transform.slice_file(
+            raw, labels=context.labels, billing_period=context.billing_period
+        )
+        unfinished = cache / f".{uuid.uuid4().hex}"
+        unfinished.mkdir(parents=True)
+        try:
+            for name, part in parts.items():
+                part.sink_parquet(unfinished / f"{name}.parquet", engine="streaming")
+            os.replace(unfinished, folder)
+        except BaseException:
+            shutil.rmtree(unfinished, ignore_errors=True)
+            raise
+    return folder
+
+
+def _key(provider: Provider, file: RawFile, context: Context) -> str:
+    named = (
+        provider.name,
+        str(provider.transform.VERSION),
+        pl.__version__,
+        context.billing_period,
+        *context.labels,
+        file.path.suffix,
+        file.sha256,
+    )
+    return hashlib.sha256("\x1f".join(named).encode()).hexdigest()
