@@ -22,7 +22,7 @@ from pydantic import (
     model_validator,
 )
 
-from pipelines import mistakes
+from pipelines import mistakes, queries
 from pipelines.errors import ConfigurationError
 from pipelines.mistakes import mistake
 from pipelines.values import Dated, Globs, Id, Name, Names, Table, at_least_one, one_or_many
@@ -188,9 +188,9 @@ class AllocationRule(Dated):
     @field_validator("method")
     @classmethod
     def _known_method(cls, value: str) -> str:
-        if value not in _methods():
+        if value not in queries.methods():
             raise mistake(
-                mistakes.choice(_methods()),
+                mistakes.choice(queries.methods()),
                 repr(value),
                 "`leerlauf methods` shows what each method does.",
             )
@@ -294,20 +294,10 @@ def _values(tables: Any, name: str) -> list[Any]:
     return [table.get(name) if isinstance(table, dict) else None for table in tables]
 
 
-def _methods() -> list[str]:
-    try:
-        from pipelines import queries
-    except ImportError:
-        return ["even", "none", "proportional"]
-    return queries.methods()
-
-
 def _datasets() -> dict[str, tuple[str, ...]]:
     """Return the datasets of each provider this version reads."""
-    try:
-        from pipelines.providers import PROVIDERS
-    except ImportError:
-        return {"aws": ("cur2", "cur_legacy")}
+    from pipelines.providers import PROVIDERS
+
     return {name: provider.datasets for name, provider in PROVIDERS.items()}
 
 

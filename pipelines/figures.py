@@ -1,0 +1,105 @@
+"""Names, amounts and bars as a terminal shows them.
+
+Names come from tags and labels that tenants write, so they are hostile text: control characters
+are taken out, width is limited, and they never pass through rich's markup.
+"""
+
+import unicodedata
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from decimal import ROUND_HALF_EVEN, Decimal
+
+from rich.text import Text
+
+WIDEST_NAME = 40
+UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True)
+class Look:
+    """How a row kind is drawn: in words, in colour, and without either."""
+
+    words: str
+    style: str
+    block: str
+    letter: str
+    meaning: str
+
+
+LOOKS = {
+    "workload": Look("workload", "green", "█", "#", "what the pods of the teams cost"),
+    "idle": Look("idle", "yellow", "░", ".", "capacity that nobody asked for"),
+    "headroom": Look("headroom", "cyan", "▒", "~", "kept free on purpose, for peaks"),
+    "system_overhead": Look("system overhead", "blue", "▓", "o", "what nodes and system pods need"),
+    "cluster_fee": Look("cluster fee", "magenta", "▄", "$", "control plane and similar fees"),
+    "shared": Look("shared", "bright_blue", "▀", "+", "load balancers, network, logs"),
+    "unattributed": Look("unattributed", "red", "╱", "?", "nobody can say whose it is"),
+}
+
+
+def clean(text: str | None, width: int = WIDEST_NAME) -> str:
+    """Return `text` on one line, without control characters, at most `width` cells wide."""
+    short = (text or "")[: 2 * width]
+    whole = Text("".join("\N{REPLACEMENT CHARACTER}" if _hides(sign) else sign for sign in short))
+    whole.truncate(width, overflow="ellipsis")
+    return whole.plain
+
+
+def _hides(sign: str) -> bool:
+    """Return whether a character would move the cursor, turn the line round or be invisible."""
+    return unicodedata.category(sign) in {"Cc", "Cf", "Cs", "Co", "Zl", "Zp"}
+
+
+def rounded(amounts: Iterable[Decimal], places: int) -> list[Decimal]:
+    """Round amounts so that every sum from the first one on is itself rounded right.
+
+    What is shown then adds up downwards to the last digit shown; zero stays zero.
+    """
+    unit = Decimal(1).scaleb(-places)
+    exact, before, shown = Decimal(0), Decimal(0), []
+    for amount in amounts:
+        exact += amount
+        after = exact.quantize(unit, ROUND_HALF_EVEN)
+        shown.append(after - before)
+        before = after
+    return shown
+
+
+def money(amount: Decimal | None, places: int, style: str = "") -> Text:
+    """Return an amount with thousands apart; unknown is a word, and zero steps back."""
+    if amount is None:
+        return Text(UNKNOWN, style="dim")
+    text = f"{amount:,.{places}f}"
+    return Text(text, style=style if amount else "dim")
+
+
+def percent(part: Decimal | None, whole: Decimal) -> Text:
+    """Return `part` of `whole` in percent, or nothing where that has no meaning."""
+    if part is None or whole <= 0:
+        return Text("")
+    return Text(f"{100 * part / whole:.1f} %", style="" if part else "dim")
+
+
+def bar(kinds: dict[str, Decimal | None], width: int, *, ascii_only: bool) -> Text:
+    """Return the kinds as one line of blocks; what is negative or unknown has no block."""
+    drawn = {kind: amount for kind, amount in kinds.items() if amount is not None and amount > 0}
+    text = Text()
+    for kind, cells in zip(drawn, _cells(list(drawn.values()), width), strict=True):
+        text.append(sign(kind, ascii_only=ascii_only) * cells, style=LOOKS[kind].style)
+    return text
+
+
+def sign(kind: str, *, ascii_only: bool) -> str:
+    """Return the character that stands for a row kind."""
+    return LOOKS[kind].letter if ascii_only else LOOKS[kind].block
+
+
+def _cells(parts: Sequence[Decimal], width: int) -> list[int]:
+    """Share out `width` cells, at least one each, the rest by largest remainder."""
+    spare, total = max(width - len(parts), 0), sum(parts)
+    exact = [spare * part / total for part in parts]
+    cells = [1 + int(share) for share in exact]
+    by_remainder = sorted(range(len(parts)), key=lambda index: -(exact[index] % 1))
+    for index in by_remainder[: len(parts) + spare - sum(cells)]:
+        cells[index] += 1
+    return cells

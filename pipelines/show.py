@@ -1,0 +1,127 @@
+"""What people see: a month as bars, sums that read downwards, and findings in plain words.
+
+Everything is built from rich's Text, never from markup, so that a tenant's label cannot pose as
+formatting. What was rounded for the statements is shown as it was rounded there.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from datetime import date
+from itertools import groupby
+from operator import itemgetter
+
+from rich.console import Console, Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from pipelines.figures import clean
+from pipelines.reading import Month, Row
+from pipelines.show_clusters import Block, bridges, outside
+from pipelines.show_teams import comparisons, statements
+
+Detail = Callable[[Month, Row], Iterator[RenderableType]]
+COST_VIEW = {"effective": "amortised cost", "billed": "cost as invoiced"}
+SEVERITIES = {"error": "bold red", "warning": "yellow", "info": "blue"}
+FINDING = {
+    "source": "source",
+    "cluster_id": "cluster",
+    "where": "where",
+    "expected": "expected",
+    "actual": "found",
+    "difference": "difference",
+    "hint": "do",
+}
+SHOWN_PER_RULE = 3
+WIDEST_VALUE = 300
+ALL_FINDINGS = 'leerlauf sql "FROM findings"'
+
+
+def console(*, stderr: bool = False) -> Console:
+    """Return a console that takes text as it is."""
+    return Console(stderr=stderr, markup=False, highlight=False, emoji=False)
+
+
+# ---------------------------------------------------------------------------------------------
+# Pages
+# ---------------------------------------------------------------------------------------------
+
+
+def summary(month: Month) -> RenderableType:
+    """Return a month by the rules in force: clusters, statements, the rest of the bill."""
+    return _page(month, statements, outside(month))
+
+
+def reconciliation(month: Month) -> RenderableType:
+    """Return the way from the bill to the idle: clusters, bridges, the rest of the bill."""
+    return _page(month, bridges, outside(month))
+
+
+def comparison(month: Month) -> RenderableType:
+    """Return what each team would pay under each method, and the rest of the bill."""
+    return _page(month, comparisons, outside(month))
+
+
+def failure(findings: list[Row]) -> RenderableType:
+    """Return the findings of a run that published nothing."""
+    end = Text("Nothing was published: the books do not balance.", style="bold red")
+    return Group(*_findings(findings), Text(""), end)
+
+
+def _page(month: Month, detail: Detail, rest: Iterable[RenderableType]) -> RenderableType:
+    """Return a page: each cluster with its detail, then what is not part of a cluster."""
+    lines: list[RenderableType] = [_head(month)]
+    for cluster in month.clusters:
+        lines += [Text(""), Block(month, cluster), *detail(month, cluster)]
+    return Group(*lines, *rest, *_findings(month.findings), Text(""), _foot(month))
+
+
+def _head(month: Month) -> Text:
+    first = date.fromisoformat(f"{month.record.billing_period}-01")
+    view = COST_VIEW[month.record.configuration["report"]["cost_view"]]
+    how = f"   {month.record.month_status}, {view}, split as the provider charged it"
+    return Text.assemble((f"{first:%B %Y}", "bold"), (how, "dim"))
+
+
+def _foot(month: Month) -> Text:
+    errors = sum(finding["severity"] == "error" for finding in month.findings)
+    if errors:
+        return Text(f"Published with {_count(errors, 'error')}: see above.", style="bold red")
+    return Text("The books balance: every row of the bill has one place.", style="bold green")
+
+
+# ---------------------------------------------------------------------------------------------
+# Findings
+# ---------------------------------------------------------------------------------------------
+
+
+def _findings(rows: list[Row]) -> Iterator[RenderableType]:
+    if not rows:
+        return
+    yield Text("")
+    yield Text("What you should know", style="bold")
+    for (severity, rule), group in groupby(rows, key=itemgetter("severity", "rule")):
+        same = list(group)
+        yield Text("")
+        heading = Text.assemble((f"{severity:<8}", SEVERITIES[severity]), (clean(rule), "bold"))
+        yield heading.append(f"  {len(same)} times" if len(same) > 1 else "", style="dim")
+        for index, row in enumerate(same[:SHOWN_PER_RULE]):
+            yield _finding(row, told=same[0] if index else {})
+        if len(same) > SHOWN_PER_RULE:
+            more = f"and {len(same) - SHOWN_PER_RULE} more: {ALL_FINDINGS}"
+            yield Text(" " * 8 + more, style="dim")
+
+
+def _finding(row: Row, told: Row) -> RenderableType:
+    """Return what a finding says, but for what the first of its kind has told already."""
+    table = Table.grid(padding=(0, 1), pad_edge=False)
+    table.add_column(width=7)
+    table.add_column(style="dim", width=10)
+    table.add_column(overflow="fold")
+    for name, label in FINDING.items():
+        value = row[name]
+        if value is not None and value != told.get(name):
+            table.add_row("", label, Text(clean(value, WIDEST_VALUE)))
+    return table
+
+
+def _count(number: int, thing: str) -> str:
+    return f"{number} {thing}{'' if number == 1 else 's'}"

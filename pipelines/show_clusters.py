@@ -1,0 +1,167 @@
+"""Clusters as bars, the way from the provider's idle to ours, and the rest of the bill."""
+
+from collections.abc import Iterator
+from decimal import Decimal
+from itertools import groupby
+from operator import itemgetter
+
+from rich import box
+from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
+from rich.table import Table
+from rich.text import Text
+
+from pipelines.figures import LOOKS, bar, clean, money, percent, rounded, sign
+from pipelines.reading import Month, Row
+from transforms.schema import CLUSTER_KINDS
+
+USUAL_PLACES = 2
+WIDEST_BAR = 100
+WIDEST_ID = 60
+BRIDGE = {
+    "provider_idle": "idle the provider put on workloads",
+    "node_reserve": "node reserve",
+    "policy_headroom": "headroom by policy",
+    "usage_above_request": "usage above request",
+    "over_allocation": "over-allocation",
+    "empty_nodes": "empty nodes",
+    "not_time_based": "not time-based",
+    "rebased": "rebased (rounding of the provider)",
+    "idle": "idle",
+}
+of_cluster = itemgetter("provider", "cluster_id", "billing_currency")
+
+
+def places(month: Month, row: Row) -> int:
+    """Return the decimal places of the row's currency."""
+    return month.places.get(row["billing_currency"], USUAL_PLACES)
+
+
+def title(cluster: Row) -> Text:
+    """Return the name of a cluster, and what else it is known by."""
+    name, identity = cluster["cluster_name"], cluster["cluster_id"]
+    rest = f"  {cluster['provider']}" + (f"  {clean(identity, WIDEST_ID)}" if name else "")
+    return Text.assemble((clean(name or identity), "bold"), (rest, "dim"))
+
+
+def sum_table() -> Table:
+    """Return an empty table whose last line, under a rule, is a sum."""
+    return Table(box=box.SIMPLE, show_edge=False, pad_edge=False, show_footer=True, footer_style="")
+
+
+def total(lines: list[Row], column: str) -> Decimal:
+    """Return the sum of a column; unknown amounts are in no sum."""
+    return sum((line[column] for line in lines if line[column] is not None), Decimal(0))
+
+
+# ---------------------------------------------------------------------------------------------
+# Clusters
+# ---------------------------------------------------------------------------------------------
+
+
+class Block:
+    """A cluster: its name, its bill as a bar, and what the bar is made of."""
+
+    def __init__(self, month: Month, cluster: Row) -> None:
+        lines = [line for line in month.teams if of_cluster(line) == of_cluster(cluster)]
+        self.cluster, self.places = cluster, places(month, cluster)
+        self.kinds = {
+            kind: None if cluster[kind] is None else total(lines, f"{kind}_rounded")
+            for kind in CLUSTER_KINDS
+        }
+        self.bill = total(lines, "total_rounded") - total(lines, "corrections_rounded")
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        yield title(self.cluster)
+        yield bar(self.kinds, min(options.max_width, WIDEST_BAR), ascii_only=options.ascii_only)
+        table = Table.grid(padding=(0, 2), pad_edge=False)
+        for justify in ("left", "left", "right", "right", "left"):
+            table.add_column(justify=justify, no_wrap=True)
+        for kind, amount in self.kinds.items():
+            mark = Text(sign(kind, ascii_only=options.ascii_only), style=LOOKS[kind].style)
+            share = percent(amount, self.bill)
+            meaning = Text(LOOKS[kind].meaning, style="dim")
+            table.add_row(mark, LOOKS[kind].words, money(amount, self.places), share, meaning)
+        bill = money(self.bill, self.places, "bold")
+        currency = Text(self.cluster["billing_currency"], style="bold")
+        table.add_row("", Text("bill", style="bold"), bill, currency, self._idle_ratio())
+        yield table
+
+    def _idle_ratio(self) -> Text:
+        ratio = self.cluster["idle_ratio"]
+        if ratio is None:
+            return Text("idle ratio unknown", style="dim")
+        figure = f"{100 * ratio:.1f} %"
+        return Text.assemble("idle ratio ", (figure, "bold"), (" of what nodes cost", "dim"))
+
+
+# ---------------------------------------------------------------------------------------------
+# Bridges
+# ---------------------------------------------------------------------------------------------
+
+
+def bridges(month: Month, cluster: Row) -> Iterator[RenderableType]:
+    """Yield the sums that lead to a cluster's idle, a column per resource kind."""
+    lines = [line for line in month.bridges if of_cluster(line) == of_cluster(cluster)]
+    provider_class = itemgetter("provider_class")
+    for word, group in groupby(
+        sorted(lines, key=lambda x: x["provider_class"] or ""), provider_class
+    ):
+        said = f" ({clean(word)})" if word else ""
+        yield Text("")
+        yield Text(
+            f"from the provider's own idle{said} to ours, in {cluster['billing_currency']}",
+            style="dim",
+        )
+        yield _bridge(list(group), places(month, cluster))
+
+
+def _bridge(lines: list[Row], digits: int) -> Table:
+    columns = {
+        kind: {line["name"]: line["amount"] for line in column}
+        for kind, column in groupby(lines, key=itemgetter("resource_kind"))
+    }
+    if len(columns) > 1:
+        columns["all"] = {name: sum(column[name] for column in columns.values()) for name in BRIDGE}
+    table = sum_table()
+    table.add_column("", footer=BRIDGE["idle"], no_wrap=True)
+    shown = []
+    for kind, column in columns.items():
+        *steps, idle = column.values()
+        shown.append(rounded(steps, digits))
+        table.add_column(
+            kind, footer=money(sum(shown[-1], idle * 0), digits), justify="right", no_wrap=True
+        )
+    for label, *amounts in zip(BRIDGE.values(), *shown, strict=False):
+        table.add_row(label, *(money(amount, digits) for amount in amounts))
+    return table
+
+
+# ---------------------------------------------------------------------------------------------
+# The rest of the bill
+# ---------------------------------------------------------------------------------------------
+
+
+def outside(month: Month) -> Iterator[RenderableType]:
+    """Yield what leads from the clusters to the whole bill, per provider and currency."""
+    key = itemgetter("provider", "billing_currency")
+    for provider, currency in sorted({key(row) for row in (*month.clusters, *month.outside)}):
+        clusters = [line for line in month.teams if key(line) == (provider, currency)]
+        rest = [row for row in month.outside if key(row) == (provider, currency)]
+        yield Text("")
+        yield Text.assemble(("The whole bill", "bold"), (f"  {provider}", "dim"))
+        yield _bill(clusters, rest, currency, month.places.get(currency, USUAL_PLACES))
+
+
+def _bill(clusters: list[Row], rest: list[Row], currency: str, digits: int) -> Table:
+    inside = total(clusters, "total_rounded") - total(clusters, "corrections_rounded")
+    steps = rounded((inside, *(row["amount"] for row in rest)), digits)
+    table = sum_table()
+    table.show_header = False
+    table.add_column(footer="bill")
+    table.add_column(footer=money(sum(steps, Decimal(0)), digits, "bold"), justify="right")
+    table.add_column(footer=currency)
+    table.add_row("in clusters", money(steps[0], digits), "")
+    for row, amount in zip(rest, steps[1:], strict=True):
+        reason = row["reason"].replace("_", " ")
+        table.add_row(reason, money(amount, digits), Text("outside", style="dim"))
+    return table

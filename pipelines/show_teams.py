@@ -1,0 +1,153 @@
+"""What each team pays: by the rules in force, and under each method."""
+
+from collections.abc import Iterator
+from decimal import Decimal
+from fnmatch import fnmatchcase
+
+from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
+from rich.table import Table
+from rich.text import Text
+
+from pipelines.figures import LOOKS, clean, money
+from pipelines.reading import Month, Row
+from pipelines.show_clusters import of_cluster, places, sum_table, total
+from transforms.schema import CLUSTER_KINDS
+
+Method = tuple[str, str | None]
+"""A method and what it is by."""
+Totals = dict[str | None, Decimal]
+"""Rounded totals by team."""
+
+NO_TEAM = "(no team)"
+IN_FORCE = "*"
+ALWAYS = ("workload", "idle")
+METHODS = {
+    ("none", None): "none",
+    ("even", None): "even",
+    ("proportional", "resource"): "proportional\nby resource",
+    ("proportional", "total"): "proportional\nby total",
+}
+"""The methods in the order in which they are compared: (method, by) -> heading."""
+
+
+# ---------------------------------------------------------------------------------------------
+# By the rules in force
+# ---------------------------------------------------------------------------------------------
+
+
+def statements(month: Month, cluster: Row) -> Iterator[RenderableType]:
+    """Yield a cluster's statements: a line per team, a column per kind."""
+    lines = [line for line in month.teams if of_cluster(line) == of_cluster(cluster)]
+    yield Text("")
+    yield Text(f"who pays, in {cluster['billing_currency']}", style="dim")
+    yield _Statements(lines, operator(month, cluster), places(month, cluster))
+
+
+class _Statements:
+    """Statements as wide as the terminal allows, without the kinds in which nobody has any."""
+
+    def __init__(self, lines: list[Row], operator: str | None, digits: int) -> None:
+        self.lines, self.operator, self.digits = lines, operator, digits
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        kinds = [kind for kind in (*CLUSTER_KINDS, "corrections") if self._matters(kind)]
+        wide = self._table(kinds, [])
+        room = console.measure(wide, options=options.update(width=10 * options.max_width))
+        rest = [kind for kind in kinds if kind not in ALWAYS]
+        yield wide if room.maximum <= options.max_width else self._table(list(ALWAYS), rest)
+
+    def _matters(self, kind: str) -> bool:
+        return kind in ALWAYS or any(line[f"{kind}_rounded"] != 0 for line in self.lines)
+
+    def _table(self, kinds: list[str], rest: list[str]) -> Table:
+        """Return the table with a column for each of `kinds` and one for the sum of `rest`."""
+        columns = {_heading(kind): [kind] for kind in kinds} | (
+            {"other\nkinds": rest} if rest else {}
+        )
+        table = sum_table()
+        table.add_column("", footer="bill", overflow="ellipsis", no_wrap=True)
+        for heading, summed in columns.items():
+            table.add_column(heading, footer=self._figure(self.lines, summed), justify="right")
+        bill = money(total(self.lines, "total_rounded"), self.digits, "bold")
+        table.add_column("total", footer=bill, justify="right", no_wrap=True)
+        for line in self.lines:
+            cells = [self._figure([line], summed) for summed in columns.values()]
+            whole = money(line["total_rounded"], self.digits, "bold")
+            table.add_row(team(line["team"], self.operator), *cells, whole)
+        return table
+
+    def _figure(self, lines: list[Row], kinds: list[str]) -> Text:
+        known = [line[f"{kind}_rounded"] for line in lines for kind in kinds]
+        amounts = [amount for amount in known if amount is not None]
+        return money(sum(amounts, Decimal(0)) if amounts else None, self.digits)
+
+
+def _heading(kind: str) -> str:
+    return (LOOKS[kind].words if kind in LOOKS else kind).replace(" ", "\n")
+
+
+# ---------------------------------------------------------------------------------------------
+# Under each method
+# ---------------------------------------------------------------------------------------------
+
+
+def comparisons(month: Month, cluster: Row) -> Iterator[RenderableType]:
+    """Yield what each team of a cluster would pay: a column per method."""
+    lines = [line for line in month.comparison if of_cluster(line) == of_cluster(cluster)]
+    now = [line for line in month.teams if of_cluster(line) == of_cluster(cluster)]
+    by_method = {
+        method: {line["team"]: line["total_rounded"] for line in lines if _method(line) == method}
+        for method in METHODS
+    }
+    current = {line["team"]: line["total_rounded"] for line in now}
+    same = [method for method, totals in by_method.items() if totals == current]
+    in_force = same[0] if len(same) == 1 else None
+    mark = f"{IN_FORCE} in force" if in_force else ""
+    yield Text("")
+    yield Text(
+        f"who pays, in {cluster['billing_currency']}, by the method for idle and headroom",
+        style="dim",
+    ).append(f"   {mark}")
+    yield _comparison(by_method, in_force, operator(month, cluster), places(month, cluster))
+
+
+def _comparison(
+    by_method: dict[Method, Totals], in_force: Method | None, operator: str | None, digits: int
+) -> Table:
+    table = sum_table()
+    table.add_column("", footer="bill", overflow="ellipsis", no_wrap=True)
+    for method, heading in METHODS.items():
+        bill = money(sum(by_method[method].values(), Decimal(0)), digits, "bold")
+        mark = f" {IN_FORCE}" if method == in_force else ""
+        table.add_column(heading + mark, footer=bill, justify="right", no_wrap=True)
+    names = {name for totals in by_method.values() for name in totals}
+    for name in sorted(names, key=lambda name: (name is None, name)):
+        figures = (totals.get(name, Decimal(0)) for totals in by_method.values())
+        table.add_row(team(name, operator), *(money(figure, digits) for figure in figures))
+    return table
+
+
+def _method(line: Row) -> Method:
+    return line["method"], line["by"]
+
+
+# ---------------------------------------------------------------------------------------------
+# Names
+# ---------------------------------------------------------------------------------------------
+
+
+def operator(month: Month, cluster: Row) -> str | None:
+    """Return the team that operates a cluster: the first in the file whose globs match."""
+    names = [name for name in (cluster["cluster_id"], cluster["cluster_name"]) if name]
+    for entry in month.record.configuration["operator"]:
+        if any(fnmatchcase(name, pattern) for name in names for pattern in entry["cluster"]):
+            return str(entry["team"])
+    return None
+
+
+def team(name: str | None, operator: str | None) -> Text:
+    """Return a team as it is shown; the operator and money without team are marked."""
+    if name is None:
+        return Text(NO_TEAM, style="dim")
+    mark = " (operator)" if name == operator else ""
+    return Text(clean(name, 24)).append(mark, style="dim")
