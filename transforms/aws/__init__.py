@@ -10,7 +10,7 @@ from importlib.resources import files
 import polars as pl
 
 from transforms.aws.charges import charges
-from transforms.aws.columns import canonical_names, resolve
+from transforms.aws.columns import canonical_names, divide, resolve
 from transforms.aws.combine import combine
 from transforms.aws.split import hours, pods
 from transforms.aws.tags import discover
@@ -50,13 +50,13 @@ def slice_file(
     raw: the columns of a CUR 2.0 or a legacy report, in Parquet types or as text.
     Raises InputError where a needed column is missing.
     """
-    rows = resolve(raw)
-    tags = discover(rows)
+    billed, split = divide(raw)
+    tags = discover(resolve(raw))
     spellings = [(key, ", ".join(raws)) for key, raws in tags.colliding(labels).items()]
     return {
-        "charges": charges(rows, tags, labels, billing_period),
-        "pods": pods(rows, tags, labels, billing_period),
-        "hours": hours(rows, billing_period),
+        "charges": charges(resolve(billed), tags, labels, billing_period),
+        "pods": pods(resolve(split), tags, labels, billing_period),
+        "hours": hours(resolve(split), billing_period),
         "spellings": pl.LazyFrame(
             spellings, schema={"label": pl.String, "spellings": pl.String}, orient="row"
         ),

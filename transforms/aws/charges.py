@@ -15,7 +15,6 @@ from transforms.aws.codes import (
     DISCOUNTS,
     FARGATE_POD,
     NODE_USAGE,
-    SPLIT_OPERATIONS,
     USAGE_TYPES,
 )
 from transforms.aws.tags import (
@@ -76,7 +75,7 @@ POD_QUANTITIES = (
 
 
 def charges(rows: pl.LazyFrame, tags: Tags, labels: Sequence[str], period: str) -> pl.LazyFrame:
-    """Return the billed rows of a file as charges of a day.
+    """Return billed rows as charges of a day.
 
     Columns: GROUP, one `label:<key>` for each wanted label, the sums AMOUNTS and POD_QUANTITIES,
     `gross_abs`, `net_abs`, `billed_abs` (sums of absolute row amounts), `max_gross_price`,
@@ -84,9 +83,7 @@ def charges(rows: pl.LazyFrame, tags: Tags, labels: Sequence[str], period: str) 
     `net_filled` (rows with a net amount), `gross_missing`, `net_missing` (amounts that should
     be there and are not).
     """
-    billed = rows.filter(~is_split()).select(
-        *_identity(period), *_tags(tags, labels), *_amounts()
-    )
+    billed = rows.select(*_identity(period), *_tags(tags, labels), *_amounts())
     keys = [*GROUP, *(f"label:{key}" for key in labels)]
     nothing = pl.lit(None)
     price = {
@@ -107,11 +104,6 @@ def charges(rows: pl.LazyFrame, tags: Tags, labels: Sequence[str], period: str) 
         net_missing=(pl.col("net").is_null() & (pl.col("gross") != zero())).sum().cast(pl.Int64),
         end=pl.col("end").max(),
     )
-
-
-def is_split() -> pl.Expr:
-    """Say whether a raw row only splits the cost of another row."""
-    return pl.col("line_item_operation").is_in(list(SPLIT_OPERATIONS)).fill_null(value=False)
 
 
 def is_node() -> pl.Expr:

@@ -9,6 +9,7 @@ import re
 
 import polars as pl
 
+from transforms.aws.codes import SPLIT_OPERATIONS
 from transforms.errors import InputError
 from transforms.schema import MONEY
 
@@ -90,6 +91,19 @@ def tag_columns(header: list[str]) -> dict[str, str]:
     """Return column -> tag key for exports that give every tag a column of its own."""
     found = ((name, _TAG_COLUMN.match(name)) for name in header if name not in MAPS)
     return {name: match["key"] for name, match in found if match}
+
+
+def divide(raw: pl.LazyFrame) -> tuple[pl.LazyFrame, pl.LazyFrame]:
+    """Return the billed rows of a raw file, and the rows that only split the cost of others.
+
+    The raw column is compared, so that whole row groups are skipped unread.
+    """
+    schema = raw.collect_schema()
+    names = {canonical: raw_name for raw_name, canonical in canonical_names(list(schema)).items()}
+    _require(names, schema)
+    operation = pl.col(names["line_item_operation"])
+    is_split = operation.is_in(list(SPLIT_OPERATIONS))
+    return raw.filter(~is_split | operation.is_null()), raw.filter(is_split)
 
 
 def resolve(raw: pl.LazyFrame) -> pl.LazyFrame:

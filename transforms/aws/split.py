@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from transforms.aws.charges import is_split, workload_idle
+from transforms.aws.charges import workload_idle
 from transforms.aws.codes import POD_ARN, SPLIT_OPERATIONS, SPLIT_SUFFIX
 from transforms.aws.tags import POD_KEYS, Tags
 from transforms.money import known_sum, zero
@@ -50,7 +50,7 @@ IDENTITY = (
 
 
 def pods(rows: pl.LazyFrame, tags: Tags, labels: Sequence[str], period: str) -> pl.LazyFrame:
-    """Return the split rows of a file as workloads of a node and day.
+    """Return split rows as workloads of a node and day.
 
     Columns: IDENTITY, one `label:<key>` for each wanted label, the sums SUMS (money; NULL where
     nothing was measured), `rows` and `net_filled` (rows with a net amount).
@@ -58,7 +58,7 @@ def pods(rows: pl.LazyFrame, tags: Tags, labels: Sequence[str], period: str) -> 
     `usage_type` is kept.
     """
     label_names = [f"label:{key}" for key in labels]
-    split = rows.filter(is_split()).select(*_columns(tags, labels, period))
+    split = rows.select(*_columns(tags, labels, period))
     keys = [name for name in split.collect_schema() if name not in SUMS]
     per_pod = split.group_by(keys).agg(*_sums(), *_counts())
     return (
@@ -72,7 +72,7 @@ def hours(rows: pl.LazyFrame, period: str) -> pl.LazyFrame:
     """Return instance, start and end of each interval in which EKS or ECS split an instance."""
     in_period = pl.col("bill_billing_period_start_date").dt.strftime("%Y-%m") == period
     return (
-        rows.filter(is_split() & in_period)
+        rows.filter(in_period)
         .select(
             orchestrator=_orchestrator(),
             instance=pl.col("split_line_item_parent_resource_id"),
