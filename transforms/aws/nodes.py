@@ -77,7 +77,7 @@ def node_slices(parents: pl.DataFrame, pods: pl.DataFrame, hours: pl.DataFrame) 
     `normalised` can hold of them.
     """
     when = intervals(hours)
-    is_before = pl.lit(when.first is None) | (pl.col("hour") < when.first)
+    is_before = pl.lit(value=True) if when.first is None else pl.col("hour") < when.first
     before = parents.filter(is_before)
     days = _days(parents.filter(~is_before), pods, when)
     merged = _merged(pods.join(days.select(KEY), on=KEY, how="semi"))
@@ -286,8 +286,9 @@ def _settle_dust(slices: pl.DataFrame, days: pl.DataFrame) -> pl.DataFrame:
     """Give what provider doubles miss to the largest idle slice, else to the largest slice."""
     is_dust = pl.col("has_pods") & (pl.col("residual").abs() <= pl.col("dust"))
     dust = days.filter(is_dust).select(*KEY, rest="residual")
+    has_idle = (pl.col("row_kind") == "idle") & (pl.col("effective_cost") > zero())
     ranked = (
-        slices.with_columns(is_idle=pl.col("row_kind") == "idle", tie=_tie(slices))
+        slices.with_columns(is_idle=has_idle, tie=_tie(slices))
         .sort(["is_idle", "effective_cost", "tie"], descending=[True, True, False])
         .with_columns(is_first=pl.int_range(pl.len()).over(KEY) == 0)
     )
@@ -314,12 +315,14 @@ def _billed(slices: pl.DataFrame, days: pl.DataFrame) -> pl.DataFrame:
     Where a parent's amortised cost is 0, the split before discounts gives the ratio; where that
     is 0 too, the amount is a gap.
     """
-    amounts = days.select(*KEY, "billed", "effective", "gross_split", file="source_file")
+    amounts = days.select(
+        *KEY, "billed", "effective", node_gross=pl.col("gross_split").fill_null(zero()), file="source_file"
+    )
     weight = pl.when(pl.col("effective") != zero()).then("effective_cost").otherwise("gross")
     joined = slices.join(amounts, on=KEY, how="left").with_columns(
         weight=weight, tie=_tie(slices)
     )
-    has_ratio = (pl.col("effective") != zero()) | (pl.col("gross_split").fill_null(zero()) != zero())
+    has_ratio = (pl.col("effective") != zero()) | (pl.col("node_gross") != zero())
     divided = joined.filter(has_ratio)
     parts = apportion(divided, by=KEY, total="billed", weight="weight", order=["tie"])
     rest = joined.filter(~has_ratio).with_columns(billed_cost=zero())
@@ -333,7 +336,7 @@ def _billed(slices: pl.DataFrame, days: pl.DataFrame) -> pl.DataFrame:
         source_file="file",
     )
     kept = pl.concat([divided.with_columns(billed_cost=parts), rest], how="diagonal")
-    dropped = ["billed", "effective", "gross_split", "file", "weight", "tie"]
+    dropped = ["billed", "effective", "node_gross", "file", "weight", "tie"]
     return pl.concat([kept.drop(dropped), gaps], how="diagonal")
 
 

@@ -191,7 +191,8 @@ def of_source(
                 difference=amount,
                 hint="amounts are kept apart and never added; give each currency its own source",
             )
-    for label, raws in spellings.unique().sort("label", "spellings").iter_rows():
+    distinct = spellings.select("label", "spellings").unique().sort("label", "spellings")
+    for label, raws in distinct.iter_rows():
         yield finding(
             context,
             "label_spellings",
