@@ -144,7 +144,8 @@ class Lake:
 
         All tables are those of this one run, whatever is published meanwhile.
         """
-        con = duckdb.connect(config={"enable_progress_bar": "false"})
+        con = duckdb.connect()
+        con.execute("SET enable_progress_bar = false")
         for table in TABLES:
             paths = [path for path in self.files(record, table) if path.suffix == ".parquet"]
             _create_view(con, table, paths)
@@ -276,12 +277,13 @@ def _named_files(record: RunRecord, staged: Path) -> list[str]:
 
 
 def _create_view(con: duckdb.DuckDBPyConnection, table: str, paths: list[Path]) -> None:
+    """Create the view of a table; every column stands in the files, none is read from a path."""
     columns = ", ".join(f'"{column}"' for column in TABLES[table])
     files = ", ".join("'" + str(path).replace("'", "''") + "'" for path in paths)
     con.execute(f"""
         CREATE VIEW {table} AS
         SELECT {columns}
-        FROM read_parquet([{files}], hive_partitioning = true, hive_types_autocast = false)
+        FROM read_parquet([{files}], hive_partitioning = false)
     """)
 
 
