@@ -12,7 +12,10 @@ import polars as pl
 from pipelines.errors import LeerlaufError
 from transforms.errors import InputError
 
-_FAILED_CAST = re.compile(r"conversion from `\w+` to `(?P<to>[^`]+)` failed in column '(?P<column>[^']*)'.*?: (?P<values>\[.*\])", re.DOTALL)
+_FAILED_CAST = re.compile(
+    r"conversion from `\w+` to `(?P<to>[^`]+)` failed in column '(?P<column>[^']*)'.*?: (?P<values>\[.*\])",
+    re.DOTALL,
+)
 _EXPECTED = {"decimal": "a number", "datetime": "a date and time such as 2026-10-01T00:00:00Z"}
 
 

@@ -126,8 +126,7 @@ def fetch(source: Source, config: Config, month: str, lake: Lake) -> Fetched:
         delivery=receipt.delivery,
         provider_run_id=receipt.provider_run_id,
         files=tuple(
-            RawFile(copies / file.name, file.name, file.size, file.sha256)
-            for file in receipt.files
+            RawFile(copies / file.name, file.name, file.size, file.sha256) for file in receipt.files
         ),
     )
 

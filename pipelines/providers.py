@@ -54,8 +54,5 @@ class Provider:
 
 
 PROVIDERS = {
-    provider.name: provider
-    for provider in (
-        Provider("aws", datasets=("cur2", "cur_legacy")),
-    )
+    provider.name: provider for provider in (Provider("aws", datasets=("cur2", "cur_legacy")),)
 }

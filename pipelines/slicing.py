@@ -55,9 +55,7 @@ def slice_source(
     )
 
 
-def slice_file(
-    provider: Provider, file: RawFile, context: Context, cache: Path
-) -> Path | None:
+def slice_file(provider: Provider, file: RawFile, context: Context, cache: Path) -> Path | None:
     """Return the folder with the parts of one raw file, made now or before; None if it is empty.
 
     Raises InputError or LeerlaufError where the file cannot be read.

@@ -39,7 +39,9 @@ def test_an_empty_gpu_node_is_split_9_to_0_9_to_0_1() -> None:
     big = {"vcpu": "2", "memory": "8 GiB", "gpu": "1"}
     rows = [node(hour=5, cost=11.6, product=big, resource_id="i-gpu"), node(), *FULL_HOUR]
     empty = sliced(raw(*rows)).slices.filter(reason="empty_node")
-    assert dict(empty.select("resource_kind", pl.col("effective_cost").cast(float)).iter_rows()) == {
+    assert dict(
+        empty.select("resource_kind", pl.col("effective_cost").cast(float)).iter_rows()
+    ) == {
         "gpu": 9.0,
         "cpu": 1.8,
         "memory": 0.8,
@@ -165,7 +167,8 @@ def test_covered_usage_is_free_on_the_invoice_inside_the_cluster() -> None:
         savings_plan_savings_plan_effective_cost=0.13,
     )
     negation = row(
-        line_item_type="SavingsPlanNegation", product_code="ComputeSavingsPlans",
+        line_item_type="SavingsPlanNegation",
+        product_code="ComputeSavingsPlans",
         unblended_cost=-0.2,
     )
     result = sliced(raw(covered, negation, *FULL_HOUR))

@@ -198,7 +198,8 @@ def _amounts() -> list[pl.Expr]:
         pl.col("line_item_usage_amount").alias("quantity"),
         pl.when(is_pod).then(_requested()).alias("requested_quantity"),
         pl.when(is_pod).then("split_line_item_actual_usage").alias("used_quantity"),
-        pl.when(is_pod).then(workload_idle(_amortised(""), _requested(), "line_item_usage_amount"))
+        pl.when(is_pod)
+        .then(workload_idle(_amortised(""), _requested(), "line_item_usage_amount"))
         .alias("gross_workload_idle"),
         pl.when(is_pod)
         .then(workload_idle(_amortised("net_"), _requested(), "line_item_usage_amount"))

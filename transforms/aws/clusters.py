@@ -11,7 +11,9 @@ import polars as pl
 
 from transforms.aws.tags import canonical
 
-_CLUSTER = re.compile(r"^arn:[^:]+:eks:(?P<region>[^:]*):(?P<account>[^:]*):cluster/(?P<name>[^/]+)$")
+_CLUSTER = re.compile(
+    r"^arn:[^:]+:eks:(?P<region>[^:]*):(?P<account>[^:]*):cluster/(?P<name>[^/]+)$"
+)
 CLUSTER_ARN = r"^(arn:[^:]+:eks:[^:]*:[^:]*:)(?:cluster|pod)/([^/]+)"
 """Groups: start of the ARN and the cluster's name, in the ARN of a cluster or of a pod."""
 
@@ -49,7 +51,9 @@ def _by_name(tag: str, account: str | None, region: str | None, known: list[str]
     if tag.startswith("arn:"):
         return tag
     matches = [match for arn in known if (match := _CLUSTER.match(arn))]
-    ours = [m for m in matches if m["account"] == account and canonical(m["name"]) == canonical(tag)]
+    ours = [
+        m for m in matches if m["account"] == account and canonical(m["name"]) == canonical(tag)
+    ]
     best = sorted(ours, key=lambda m: (m["name"] != tag, m["region"] != region, m.string))
     if best:
         return best[0].string

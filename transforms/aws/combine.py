@@ -52,7 +52,9 @@ def combine(parts: Mapping[str, pl.LazyFrame], context: Context) -> Sliced:
     is_node = pl.col("is_node") & pl.col("cluster_id").is_not_null()
     parents, others = sliced.filter(is_node), classify(sliced.filter(~is_node))
     nodes = node_slices(_without_offset(parents), eks, hours)
-    rest = pl.concat([commitment_slices(others), *invoice_slices(_as_node(parents))], how="diagonal")
+    rest = pl.concat(
+        [commitment_slices(others), *invoice_slices(_as_node(parents))], how="diagonal"
+    )
     slices = pl.concat([_finish_nodes(nodes), _finish_charges(rest)], how="diagonal")
     slices = slices.with_columns(cluster_name=name_of(pl.col("cluster_id")))
     return Sliced(
@@ -106,9 +108,7 @@ def _in_basis(
 # ---------------------------------------------------------------- clusters
 
 
-def _with_clusters(
-    charges: pl.DataFrame, pods: pl.DataFrame
-) -> tuple[pl.DataFrame, pl.DataFrame]:
+def _with_clusters(charges: pl.DataFrame, pods: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Add `cluster_id`: pods and control planes name it, instances by tag or by their pods."""
     charges = charges.with_columns(
         cluster_arn=arn_of_resource(pl.col("resource_id")),
@@ -162,9 +162,7 @@ def _totals(charges: pl.DataFrame, pods: pl.DataFrame, context: Context) -> pl.D
     return _typed(totals.agg(pl.col("rows", "amount", "amount_abs").sum()), TOTALS, context)
 
 
-def _cluster_bills(
-    parents: pl.DataFrame, others: pl.DataFrame, context: Context
-) -> pl.DataFrame:
+def _cluster_bills(parents: pl.DataFrame, others: pl.DataFrame, context: Context) -> pl.DataFrame:
     """Each cluster's bill, summed before any node is split."""
     charged = _without_offset(others.filter(pl.col("cluster_id").is_not_null()))
     both = pl.concat([parents, charged], how="diagonal")
@@ -180,9 +178,7 @@ def _cluster_bills(
 def _typed(
     frame: pl.DataFrame, schema: Mapping[str, pl.DataType], context: Context
 ) -> pl.DataFrame:
-    named = frame.with_columns(
-        provider=pl.lit(context.provider), source=pl.lit(context.source)
-    )
+    named = frame.with_columns(provider=pl.lit(context.provider), source=pl.lit(context.source))
     return named.select(pl.col(name).cast(dtype) for name, dtype in schema.items())
 
 
@@ -204,7 +200,9 @@ def _finish_nodes(nodes: pl.DataFrame) -> pl.DataFrame:
     return nodes.with_columns(
         charge_category=pl.lit("Usage"),
         service_category=pl.lit("Compute"),
-        origin_id=pl.concat_str("resource_id", pl.col("charge_date").cast(pl.String), separator="/"),
+        origin_id=pl.concat_str(
+            "resource_id", pl.col("charge_date").cast(pl.String), separator="/"
+        ),
     )
 
 

@@ -254,7 +254,9 @@ def _empty_nodes(days: pl.DataFrame) -> pl.DataFrame:
         .with_columns(capacity_quantity=capacity)
         .select(*KEY, "resource_kind", "effective_cost", "capacity_quantity", "source_file")
         .with_columns(
-            row_kind=pl.lit("idle"), reason=pl.lit("empty_node"), gross=zero(),
+            row_kind=pl.lit("idle"),
+            reason=pl.lit("empty_node"),
+            gross=zero(),
             provider_class=pl.lit(None, dtype=pl.String),
         )
     )
@@ -316,12 +318,14 @@ def _billed(slices: pl.DataFrame, days: pl.DataFrame) -> pl.DataFrame:
     is 0 too, the amount is a gap.
     """
     amounts = days.select(
-        *KEY, "billed", "effective", node_gross=pl.col("gross_split").fill_null(zero()), file="source_file"
+        *KEY,
+        "billed",
+        "effective",
+        node_gross=pl.col("gross_split").fill_null(zero()),
+        file="source_file",
     )
     weight = pl.when(pl.col("effective") != zero()).then("effective_cost").otherwise("gross")
-    joined = slices.join(amounts, on=KEY, how="left").with_columns(
-        weight=weight, tie=_tie(slices)
-    )
+    joined = slices.join(amounts, on=KEY, how="left").with_columns(weight=weight, tie=_tie(slices))
     has_ratio = (pl.col("effective") != zero()) | (pl.col("node_gross") != zero())
     divided = joined.filter(has_ratio)
     parts = apportion(divided, by=KEY, total="billed", weight="weight", order=["tie"])

@@ -57,9 +57,7 @@ def of_basis(
 def of_codes(others: pl.DataFrame, pods: pl.DataFrame, context: Context) -> Iterator[Notice]:
     """Codes that no list names: each with file and value."""
     unknown = others.filter(pl.col("unknown").is_not_null()).with_columns(
-        value=pl.coalesce(
-            pl.when(pl.col("unknown") == column).then(column) for column in _KNOWN
-        )
+        value=pl.coalesce(pl.when(pl.col("unknown") == column).then(column) for column in _KNOWN)
     )
     suffix = pods.filter(pl.col("resource_kind").is_null()).select(
         "source_file",
@@ -144,7 +142,9 @@ def _provider_idle(eks: pl.DataFrame, nodes: pl.DataFrame, context: Context) -> 
     difference = pl.col("ours").fill_null(zero()) - pl.col("theirs").fill_null(zero())
     # Parents have fewer rows than pods, so twice the split rows bounds the rows that took part.
     bound = pl.col("rows").fill_null(0).cast(pl.Float64) * float(2 * DUST_PER_ROW)
-    for row in both.filter(difference.abs().cast(pl.Float64) > bound).sort("resource_id").to_dicts():
+    for row in (
+        both.filter(difference.abs().cast(pl.Float64) > bound).sort("resource_id").to_dicts()
+    ):
         yield finding(
             context,
             "provider_idle_differs",
@@ -176,8 +176,10 @@ def of_source(
     sliced: pl.DataFrame, others: pl.DataFrame, spellings: pl.DataFrame, context: Context
 ) -> Iterator[Notice]:
     """Currencies, spellings of labels, volumes whose cluster nobody names."""
-    currencies = sliced.get_column("billing_currency").drop_nulls().unique().sort().to_list()
-    expected = context.currency or currencies[0] if currencies else None
+    rows = sliced.group_by("billing_currency").agg(pl.col("rows").sum()).drop_nulls()
+    order = [pl.col("rows").neg(), pl.col("billing_currency")]
+    currencies = rows.sort(order).get_column("billing_currency").to_list()
+    expected = context.currency or next(iter(currencies), None)
     for currency in currencies:
         if currency != expected:
             amount = sliced.filter(pl.col("billing_currency") == currency)["effective"].sum()

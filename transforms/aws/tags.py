@@ -102,9 +102,7 @@ def discover(rows: pl.LazyFrame) -> Tags:
     for column in ("resource_tags", "tags"):
         if column in schema:
             for key in _keys(rows, column):
-                spellings.setdefault(canonical(key), []).append(
-                    (key, pl.col(column).map.get(key))
-                )
+                spellings.setdefault(canonical(key), []).append((key, pl.col(column).map.get(key)))
     return Tags({key: tuple(reads) for key, reads in spellings.items()})
 
 

@@ -1,0 +1,131 @@
+"""Real provider doubles never look like a gap: 2,000 simulated instance-days."""
+
+import datetime as dt
+import random
+from collections.abc import Iterator
+
+import polars as pl
+
+from tests.aws_rows import SCHEMA, sliced
+
+INSTANCES = 64
+DAYS = 31
+SIZES = ((2, 8, 0), (4, 16, 0), (16, 64, 0), (96, 384, 0), (8, 61, 1), (96, 1152, 8))
+ARN = "arn:aws:eks:us-east-1:111122223333:pod/sim/ns-{0}/pod-{0}-x/uid"
+
+
+def test_exact_provider_doubles_give_no_false_finding() -> None:
+    rows = list(_simulate(random.Random(20261001)))
+    columns = list(rows[0])
+    frame = pl.DataFrame(
+        {name: [row[name] for row in rows] for name in columns},
+        schema={name: SCHEMA[name] for name in columns},
+    )
+    result = sliced(frame)
+    days = result.slices.filter(pl.col("reason") == "unrequested").select(
+        "resource_id", "charge_period_start"
+    )
+    assert days.n_unique() == INSTANCES * DAYS
+    assert result.findings.is_empty()
+    assert set(result.slices["reason"]) == {None, "unrequested"}
+    bill = result.cluster_bills.filter(cost_view="effective").item(0, "amount")
+    assert result.slices["effective_cost"].sum() == bill
+
+
+def _simulate(rng: random.Random) -> Iterator[dict[str, object]]:
+    """Hourly rows as AWS computes them: every factor a double, every product rounded to one."""
+    for number in range(INSTANCES):
+        size = rng.choice(SIZES)
+        price = rng.choice((0.0464, 0.1 / 3, 0.19284, 7.3 / 11, 32.7726, rng.random()))
+        for hour in range(0, DAYS * 24, rng.choice((3, 4, 6))):
+            hours = rng.choice((1.0, 1.0, 1.0, rng.random()))
+            start = dt.datetime(2026, 10, 1) + dt.timedelta(hours=hour)
+            cost = price * hours
+            yield _parent(number, size, start, cost, hours)
+            yield from _pods(rng, number, size, start, cost, hours)
+
+
+def _parent(
+    number: int, size: tuple[int, int, int], start: dt.datetime, cost: float, hours: float
+) -> dict[str, object]:
+    return _row(start, number) | {
+        "line_item_product_code": "AmazonEC2",
+        "line_item_operation": "RunInstances",
+        "line_item_usage_type": "BoxUsage:sim",
+        "line_item_resource_id": f"i-{number:017x}",
+        "line_item_usage_amount": hours,
+        "line_item_unblended_cost": cost,
+        "product_product_family": "Compute Instance",
+        "product": {"vcpu": str(size[0]), "memory": f"{size[1]} GiB", "gpu": str(size[2] or "")},
+    }
+
+
+def _pods(
+    rng: random.Random,
+    number: int,
+    size: tuple[int, int, int],
+    start: dt.datetime,
+    cost: float,
+    hours: float,
+) -> Iterator[dict[str, object]]:
+    vcpu, memory, gpu = size
+    weights = {"vCPU": 0.9, "GB": 0.1, "Accelerator": 9.0} if gpu else {"vCPU": 9.0, "GB": 1.0}
+    capacity = {"vCPU": vcpu * hours, "GB": memory * hours, "Accelerator": gpu * hours}
+    unit = cost / sum(weight * capacity[kind] for kind, weight in weights.items())
+    pods = rng.randint(1, 4)
+    for kind, weight in weights.items():
+        used = [rng.random() * capacity[kind] * 1.6 / pods for _ in range(pods)]
+        total = sum(used)
+        unused = max(capacity[kind] - total, 0.0) * weight * unit
+        for pod, amount in enumerate(used):
+            ratio = amount / max(capacity[kind], total)
+            yield _row(start, number) | {
+                "line_item_product_code": "AmazonEKS",
+                "line_item_operation": "EKSPod-EC2",
+                "line_item_usage_type": f"USE1-EKS-EC2-{kind}-Hours",
+                "line_item_resource_id": ARN.format(pod),
+                "line_item_unblended_cost": 0.0,
+                "split_line_item_parent_resource_id": f"i-{number:017x}",
+                "split_line_item_reserved_usage": amount,
+                "split_line_item_split_usage": amount,
+                "split_line_item_split_cost": ratio * capacity[kind] * (weight * unit),
+                "split_line_item_unused_cost": unused * (amount / total),
+            }
+
+
+def _row(start: dt.datetime, number: int) -> dict[str, object]:
+    empty: dict[str, object] = dict.fromkeys(_USED)
+    return empty | {
+        "bill_billing_period_start_date": dt.datetime(2026, 10, 1),
+        "line_item_usage_account_id": "111122223333",
+        "line_item_line_item_type": "Usage",
+        "line_item_currency_code": "USD",
+        "line_item_usage_start_date": start,
+        "line_item_usage_end_date": start + dt.timedelta(hours=1),
+        "line_item_usage_amount": 1.0,
+        "product_region_code": "us-east-1",
+    }
+
+
+_USED = (
+    "bill_billing_period_start_date",
+    "line_item_usage_account_id",
+    "line_item_line_item_type",
+    "line_item_currency_code",
+    "line_item_usage_start_date",
+    "line_item_usage_end_date",
+    "line_item_usage_amount",
+    "product_region_code",
+    "line_item_product_code",
+    "line_item_operation",
+    "line_item_usage_type",
+    "line_item_resource_id",
+    "line_item_unblended_cost",
+    "product_product_family",
+    "product",
+    "split_line_item_parent_resource_id",
+    "split_line_item_reserved_usage",
+    "split_line_item_split_usage",
+    "split_line_item_split_cost",
+    "split_line_item_unused_cost",
+)

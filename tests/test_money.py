@@ -1,0 +1,78 @@
+"""Amounts are divided without a rest, and what could wrap around is refused."""
+
+from decimal import Decimal
+
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from transforms.errors import InputError
+from transforms.money import QUANTUM, apportion, from_quanta, quanta
+from transforms.schema import MONEY
+
+AMOUNTS = st.integers(-(10**18), 10**18).map(lambda count: Decimal(count) * QUANTUM)
+
+
+def divide(total: Decimal, weights: list[Decimal]) -> list[Decimal]:
+    frame = pl.DataFrame(
+        {"total": [total] * len(weights), "weight": weights, "name": list(range(len(weights)))},
+        schema={"total": MONEY, "weight": MONEY, "name": pl.Int64},
+    )
+    return apportion(
+        frame.with_columns(group=0), by=["group"], total="total", weight="weight", order=["name"]
+    ).to_list()
+
+
+@given(AMOUNTS, st.lists(AMOUNTS, min_size=1, max_size=12).filter(lambda w: sum(w) != 0))
+def test_the_parts_add_up_exactly(total: Decimal, weights: list[Decimal]) -> None:
+    parts = divide(total, weights)
+    assert sum(parts) == total
+    for part, weight in zip(parts, weights, strict=True):
+        assert abs(part - total * weight / sum(weights)) < 2 * QUANTUM
+
+
+@pytest.mark.parametrize(
+    ("total", "weights", "parts"),
+    [
+        ("0.000000000010", ["1", "1", "1"], ["4", "3", "3"]),
+        ("-0.000000000010", ["1", "1", "1"], ["-3", "-3", "-4"]),
+        ("0.000000000001", ["1", "2", "1"], ["0", "1", "0"]),
+        ("0.000000000010", ["3", "-1", "0"], ["15", "-5", "0"]),
+        ("0.000000000010", ["-1", "-1", "0"], ["5", "5", "0"]),
+    ],
+)
+def test_missing_quanta_go_to_the_largest_remainders(
+    total: str, weights: list[str], parts: list[str]
+) -> None:
+    quantum_parts = [int(part / QUANTUM) for part in divide(Decimal(total), _decimals(weights))]
+    assert sum(quantum_parts) == int(Decimal(total) / QUANTUM)
+    assert sorted(quantum_parts) == sorted(map(int, parts))
+
+
+def test_groups_do_not_see_each_other() -> None:
+    frame = pl.DataFrame(
+        {
+            "group": ["a", "b", "a"],
+            "total": _decimals(["1", "5", "1"]),
+            "weight": _decimals(["1", "7", "3"]),
+        },
+        schema={"group": pl.String, "total": MONEY, "weight": MONEY},
+    )
+    parts = apportion(frame, by=["group"], total="total", weight="weight", order=["weight"])
+    assert parts.to_list() == _decimals(["0.25", "5", "0.75"])
+
+
+def test_amounts_that_would_wrap_around_are_refused() -> None:
+    with pytest.raises(InputError, match="too large"):
+        divide(Decimal(10**9), _decimals(["1000000000", "1000000000"]))
+
+
+def test_quanta_and_back_is_the_same_amount() -> None:
+    amounts = _decimals(["0.000000000001", "-123456789.987654321012", "0", "99999999999999"])
+    frame = pl.DataFrame({"amount": amounts}, schema={"amount": MONEY})
+    assert frame.select(from_quanta(quanta(pl.col("amount")))).to_series().to_list() == amounts
+
+
+def _decimals(texts: list[str]) -> list[Decimal]:
+    return [Decimal(text) for text in texts]
