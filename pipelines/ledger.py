@@ -51,7 +51,10 @@ STATEMENTS = (
     Step("statements", "publish/statements"),
     Step("comparison", "publish/comparison"),
 )
-BRIDGES = (Step("reconciliation", "publish/reconciliation"),)
+RECONCILIATION = (
+    Step("both_views", "reconcile/both_views"),
+    Step("reconciliation", "publish/reconciliation"),
+)
 
 
 def build(con: duckdb.DuckDBPyConnection) -> None:
@@ -66,7 +69,7 @@ def build(con: duckdb.DuckDBPyConnection) -> None:
     _refuse_oversized_pools(con)  # 4. 128 bits must hold pool times weight
     _run(con, POSTINGS)  # 5. methods give weights, one query gives money
     _run(con, STATEMENTS)  # 6. lines, rounded so that sums hold
-    _run(con, BRIDGES)  # 7. the provider's idle against ours
+    _run(con, RECONCILIATION)  # 7. the provider's idle against ours
     _collect_findings(con)  # 8. what a person must know, the broken promises among it
 
 
