@@ -82,10 +82,10 @@ def node_slices(parents: pl.DataFrame, pods: pl.DataFrame, hours: pl.DataFrame) 
     days = _days(parents.filter(~is_before), pods, when)
     merged = _merged(pods.join(days.select(KEY), on=KEY, how="semi"))
     slices = pl.concat(
-        [_workloads(merged), _idle(merged, days), _unclassified(merged)], how="diagonal"
+        [_workloads(merged), _idle(merged, days), _unclassified(merged), _empty_nodes(days)],
+        how="diagonal",
     )
-    slices = _settle_dust(slices, days)
-    slices = pl.concat([slices, _empty_nodes(days), _gaps(days)], how="diagonal")
+    slices = pl.concat([_settle_dust(slices, days), _gaps(days)], how="diagonal")
     slices = _described(_billed(slices, days), days, merged)
     return pl.concat([slices, _not_split(before)], how="diagonal").with_columns(
         service_name="product_code"
@@ -111,13 +111,15 @@ def _days(parents: pl.DataFrame, pods: pl.DataFrame, when: Intervals) -> pl.Data
             residual=pl.col("effective") - pl.col("split").fill_null(zero()),
             dust=(pl.col("rows") + pl.col("split_rows").fill_null(0)).cast(MONEY)
             * pl.lit(DUST_PER_ROW, dtype=MONEY),
-            empty_hours=_empty_hours(when.daily),
+            empty_hours=zero() if when.daily else _empty_hours(),
         )
+        .with_columns(empty=_empty_cost())
+        .with_columns(rest=pl.col("residual") - pl.col("empty"))
     )
-    return days.with_columns(empty=_empty_cost()).with_columns(
-        gap=pl.when(pl.col("has_pods") & (pl.col("residual").abs() <= pl.col("dust")))
-        .then(zero())
-        .otherwise(pl.col("residual") - pl.col("empty"))
+    is_dust = pl.col("has_pods") & (pl.col("rest").abs() <= pl.col("dust"))
+    return days.with_columns(
+        gap=pl.when(is_dust).then(zero()).otherwise("rest"),
+        dust=pl.when(is_dust).then("rest").otherwise(zero()),
     )
 
 
@@ -138,27 +140,21 @@ def _pricing_category() -> pl.Expr:
     return pl.when(known.n_unique() == 1).then(known.first())
 
 
-def _empty_hours(daily: bool) -> pl.Expr:
+def _empty_hours() -> pl.Expr:
     """Hours of the instance without any split row: counted, never matched by time."""
     hours = pl.col("quantity") - pl.col("split_hours").fill_null(zero())
-    counted = pl.when(hours > zero()).then(hours).otherwise(zero())
-    if not daily:
-        return counted
-    return pl.when(pl.col("has_pods")).then(zero()).otherwise(counted)
+    return pl.when(hours > zero()).then(hours).otherwise(zero())
 
 
 def _empty_cost() -> pl.Expr:
     """Cost of the empty hours: at most the residual, at most their number at the highest price."""
     most = (pl.col("empty_hours").cast(pl.Float64) * pl.col("max_price")).cast(MONEY)
     residual = pl.col("residual")
+    is_dust = pl.col("has_pods") & (residual <= pl.col("dust"))
     return (
-        pl.when(~pl.col("has_pods") & (residual >= zero()))
-        .then(residual)
-        .when((residual <= pl.col("dust")) | (pl.col("empty_hours") <= zero()))
+        pl.when(is_dust | (residual <= zero()))
         .then(zero())
-        .when(residual - most <= pl.col("dust"))
-        .then(residual)
-        .otherwise(most)
+        .otherwise(pl.min_horizontal(residual, most.fill_null(zero())))
     )
 
 
@@ -286,19 +282,18 @@ def _gaps(days: pl.DataFrame) -> pl.DataFrame:
 
 def _settle_dust(slices: pl.DataFrame, days: pl.DataFrame) -> pl.DataFrame:
     """Give what provider doubles miss to the largest idle slice, else to the largest slice."""
-    is_dust = pl.col("has_pods") & (pl.col("residual").abs() <= pl.col("dust"))
-    dust = days.filter(is_dust).select(*KEY, rest="residual")
+    dust = days.filter(pl.col("dust") != zero()).select(*KEY, "dust")
     has_idle = (pl.col("row_kind") == "idle") & (pl.col("effective_cost") > zero())
     ranked = (
         slices.with_columns(is_idle=has_idle, tie=_tie(slices))
         .sort(["is_idle", "effective_cost", "tie"], descending=[True, True, False])
         .with_columns(is_first=pl.int_range(pl.len()).over(KEY) == 0)
     )
-    taken = pl.when("is_first").then(pl.col("rest").fill_null(zero())).otherwise(zero())
+    taken = pl.when("is_first").then(pl.col("dust").fill_null(zero())).otherwise(zero())
     return (
         ranked.join(dust, on=KEY, how="left")
         .with_columns(effective_cost=pl.col("effective_cost") + taken)
-        .drop("is_idle", "is_first", "tie", "rest")
+        .drop("is_idle", "is_first", "tie", "dust")
     )
 
 
