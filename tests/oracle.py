@@ -1,9 +1,9 @@
 """An independent second opinion on the money: a whole month in exact fractions.
 
-It shares no code with the pipeline. `oracle_files` reads the exports, `oracle_aws` and
-`oracle_nodes` slice them, `oracle_rules` reads the configuration, `oracle_ledger` distributes;
-this page adds up. Where the contract leaves room the literal reading was taken; each module lists
-its choices. Those made here:
+It shares no code with the pipeline. `oracle_files` reads the exports; `oracle_source`,
+`oracle_charges` and `oracle_nodes` slice them; `oracle_rules` reads the configuration;
+`oracle_ledger` distributes; this page adds up. Where the contract leaves room the literal reading
+was taken, and each module lists its choices. Those made here:
 
 * A kind of which a cluster has no rows at all is unknown (None) where the cluster also has
   `no_split_source` rows; this goes for `workload`, `idle` and `headroom`, each by itself.
@@ -22,10 +22,11 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, TypeVar
 
-from tests import oracle_aws, oracle_files, oracle_nodes
-from tests.oracle_aws import ZERO, Slice, Source
+from tests import oracle_files, oracle_nodes
+from tests.oracle_charges import Slice
 from tests.oracle_ledger import NODE_RESOURCES, Method, Place, Posting, cost, place, post
 from tests.oracle_rules import Rules
+from tests.oracle_source import ZERO, Source, billed
 
 KINDS = (
     "workload",
@@ -201,7 +202,7 @@ class Books:
 def _raw_amount(source: Source, row: oracle_files.Row, view: str) -> Fraction:
     """A split row's money is on its parent: only its ordinary cost counts, which is 0."""
     if view == "billed" or source.is_split(row):
-        return oracle_aws.billed(row)
+        return billed(row)
     return source.effective(row)
 
 

@@ -14,8 +14,9 @@ from dataclasses import dataclass
 from datetime import date
 from fractions import Fraction
 
-from tests.oracle_aws import QUANTUM, ZERO, Slice
+from tests.oracle_charges import Slice
 from tests.oracle_rules import Rule, Rules
+from tests.oracle_source import QUANTUM, ZERO
 
 POOLED = ("idle", "headroom", "system_overhead", "cluster_fee", "shared")
 NODE_RESOURCES = ("cpu", "memory", "gpu", "compute")

@@ -18,22 +18,9 @@ from collections.abc import Iterable, Sequence
 from datetime import date
 from fractions import Fraction
 
-from tests.oracle_aws import (
-    POOL_TAGS,
-    QUANTUM,
-    ZERO,
-    Slice,
-    Source,
-    billed,
-    charge_slices,
-    is_parent,
-    make,
-    plan_offset,
-    rounded,
-    start,
-    tag,
-)
+from tests.oracle_charges import POOL_TAGS, Slice, charge_slices, plan_offset, slice_of
 from tests.oracle_files import Row
+from tests.oracle_source import QUANTUM, ZERO, Source, billed, is_parent, rounded, start, tag
 
 DUST_PER_ROW = Fraction(1, 10**9)
 SUFFIXES = {"vCPU-Hours": "cpu", "GB-Hours": "memory", "Accelerator-Hours": "gpu"}
@@ -57,7 +44,7 @@ def slices(source: Source) -> list[Slice]:
             found.append(plan_offset(source, row))
         if source.first_split is None or start(row) < source.first_split:
             kind = ("unattributed", "no_split_source", "compute")
-            found.append(make(source, row, kind, billed=_invoiced(row), **_where(source, row)))
+            found.append(slice_of(source, row, kind, billed=_invoiced(row), **_where(source, row)))
         else:
             parents[_key(row, row["line_item_resource_id"])].append(row)
     pods: dict[Key, list[Row]] = defaultdict(list)
@@ -117,7 +104,7 @@ def _node_day(source: Source, parents: Sequence[Row], pods: Sequence[Row]) -> li
 def _workload(source: Source, row: Row, where: dict[str, object]) -> Slice:
     kind = next(k for suffix, k in SUFFIXES.items() if row["line_item_usage_type"].endswith(suffix))
     cost, unused = source.split_amounts(row)
-    return make(
+    return slice_of(
         source,
         row,
         ("workload", None, kind),
@@ -153,7 +140,7 @@ def _unrequested(
         kind = piece.resource_kind
         if kind not in found:
             idle = ("idle", "unrequested", kind)
-            found[kind] = make(source, row, idle, **where, effective=ZERO, billed=ZERO)
+            found[kind] = slice_of(source, row, idle, **where, effective=ZERO, billed=ZERO)
         found[kind].effective += piece.provider_idle
         found[kind].gross += piece.provider_idle_gross
     return list(found.values())
@@ -180,7 +167,7 @@ def _empty(
         return []
     parts = _by_size(row, amount) or {"compute": amount}
     return [
-        make(
+        slice_of(
             source,
             row,
             ("idle", "empty_node", kind),
@@ -235,7 +222,7 @@ def _gap(
     if not effective and not invoice:
         return []
     kind = ("unattributed", "split_gap", "compute")
-    return [make(source, row, kind, **where, effective=effective, billed=invoice)]
+    return [slice_of(source, row, kind, **where, effective=effective, billed=invoice)]
 
 
 def _share_invoice(

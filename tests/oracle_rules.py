@@ -14,7 +14,7 @@ from datetime import date
 from fnmatch import fnmatchcase
 from typing import Any
 
-from tests.oracle_aws import Slice
+from tests.oracle_charges import Slice
 from tests.oracle_files import tag_key
 
 Entry = dict[str, Any]
