@@ -220,26 +220,24 @@ def load(path: Path) -> Config:
 
     Raises ConfigurationError with every mistake of the file.
     """
-    try:
-        document = tomllib.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise ConfigurationError(
-            "no configuration",
-            where=str(path),
-            expected="a leerlauf.toml",
-            got="no such file",
-            hint="Name yours with --config, or start from the one that `leerlauf demo` writes.",
-        ) from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ConfigurationError(
-            "not valid TOML", where=str(path), expected="TOML in UTF-8", got=str(error)
-        ) from None
-    return _beside(from_document(document, file=str(path)), path.absolute().parent)
+    return _beside(from_document(_read(path), file=str(path)), path.absolute().parent)
+
+
+def lake_path(path: Path, *, needed: bool) -> Path:
+    """Return the lake that the file at `path` names; only that key is read.
+
+    Without such a file it is ./lake, unless the file is needed.
+    """
+    if not needed and not path.exists():
+        return Path("lake")
+    table = _read(path).get("lake", {})
+    named = table.get("path", "lake") if isinstance(table, dict) else "lake"
+    return _absolute(str(named), path.absolute().parent)
 
 
 def from_document(document: dict[str, Any], *, file: str = FILE) -> Config:
     """Return the configuration in `document`: a parsed file, or what `to_document` returned."""
-    problems = _counted_twice(document, file)
+    problems = mistakes.counted_twice(document, file)
     try:
         config = Config.model_validate(document)
     except ValidationError as error:
@@ -253,6 +251,23 @@ def to_document(config: Config) -> dict[str, Any]:
     return config.model_dump(mode="json", by_alias=True)
 
 
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise ConfigurationError(
+            "no configuration",
+            where=str(path),
+            expected="a leerlauf.toml",
+            got="no such file",
+            hint="Name yours with --config, or start from the one that `leerlauf demo` writes.",
+        ) from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigurationError(
+            "not valid TOML", where=str(path), expected="TOML in UTF-8", got=str(error)
+        ) from None
+
+
 def _beside(config: Config, folder: Path) -> Config:
     sources = tuple(
         source.model_copy(update={"location": str(_absolute(source.location, folder))})
@@ -264,34 +279,6 @@ def _beside(config: Config, folder: Path) -> Config:
 
 def _absolute(path: str | Path, folder: Path) -> Path:
     return Path(os.path.normpath(folder / Path(path).expanduser()))
-
-
-def _counted_twice(document: dict[str, Any], file: str) -> list[ConfigurationError]:
-    """Find ids given twice, and folders that two sources would both count."""
-    problems = []
-    for table, name in (("source", "id"), ("allocation_rule", "id"), ("source", "location")):
-        seen: list[Any] = []
-        for index, value in enumerate(_values(document.get(table), name)):
-            if value is not None and value in seen:
-                where = f"{file}: {mistakes.key((table, index, name))}"
-                first = mistakes.key((table, seen.index(value), name))
-                problems.append(
-                    ConfigurationError(
-                        "used twice",
-                        where=where,
-                        expected=f"another {name} than {first}",
-                        got=mistakes.shown(value),
-                    )
-                )
-            seen.append(value)
-    return problems
-
-
-def _values(tables: Any, name: str) -> list[Any]:
-    """Return the values of one key, whatever the file put there."""
-    if not isinstance(tables, list):
-        return []
-    return [table.get(name) if isinstance(table, dict) else None for table in tables]
 
 
 def _datasets() -> dict[str, tuple[str, ...]]:

@@ -7,7 +7,7 @@ are taken out, width is limited, and they never pass through rich's markup.
 import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from decimal import ROUND_HALF_EVEN, Decimal
+from decimal import ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
 
 from rich.text import Text
 
@@ -51,17 +51,16 @@ def _hides(sign: str) -> bool:
 
 
 def rounded(amounts: Iterable[Decimal], places: int) -> list[Decimal]:
-    """Round amounts so that every sum from the first one on is itself rounded right.
+    """Round amounts so that they add up to their own rounded sum; zero stays zero.
 
-    What is shown then adds up downwards to the last digit shown; zero stays zero.
+    Every amount is rounded down, then the units still missing go to the biggest remainders.
     """
-    unit = Decimal(1).scaleb(-places)
-    exact, before, shown = Decimal(0), Decimal(0), []
-    for amount in amounts:
-        exact += amount
-        after = exact.quantize(unit, ROUND_HALF_EVEN)
-        shown.append(after - before)
-        before = after
+    exact, unit = list(amounts), Decimal(1).scaleb(-places)
+    shown = [amount.quantize(unit, ROUND_FLOOR) for amount in exact]
+    missing = (sum(exact, Decimal(0)).quantize(unit, ROUND_HALF_EVEN) - sum(shown)) / unit
+    by_remainder = sorted(range(len(exact)), key=lambda index: shown[index] - exact[index])
+    for index in by_remainder[: int(missing)]:
+        shown[index] += unit
     return shown
 
 

@@ -91,6 +91,34 @@ def key(parts: Iterable[str | int]) -> str:
     return dotted
 
 
+def counted_twice(document: dict[str, Any], file: str) -> list[ConfigurationError]:
+    """Find ids given twice, and folders that two sources would both count."""
+    problems = []
+    for table, name in (("source", "id"), ("allocation_rule", "id"), ("source", "location")):
+        seen: list[Any] = []
+        for index, value in enumerate(_values(document.get(table), name)):
+            if value is not None and value in seen:
+                where = f"{file}: {key((table, index, name))}"
+                first = key((table, seen.index(value), name))
+                problems.append(
+                    ConfigurationError(
+                        "used twice",
+                        where=where,
+                        expected=f"another {name} than {first}",
+                        got=shown(value),
+                    )
+                )
+            seen.append(value)
+    return problems
+
+
+def _values(tables: Any, name: str) -> list[Any]:
+    """Return the values of one key, whatever the file put there."""
+    if not isinstance(tables, list):
+        return []
+    return [table.get(name) if isinstance(table, dict) else None for table in tables]
+
+
 def _problem(details: ErrorDetails, model: type[BaseModel], file: str) -> ConfigurationError:
     place, context = details["loc"], details.get("ctx", {})
     where = f"{file}: {key(place)}" if place else file

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from datetime import date
 from itertools import groupby
 from operator import itemgetter
+from pathlib import Path
 
 from rich.console import Console, Group, RenderableType
 from rich.table import Table
@@ -15,7 +16,7 @@ from rich.text import Text
 
 from pipelines.figures import clean
 from pipelines.reading import Month, Row
-from pipelines.show_clusters import Block, bridges, outside
+from pipelines.show_clusters import Block, bridges, outside, overview
 from pipelines.show_teams import comparisons, statements
 
 Detail = Callable[[Month, Row], Iterator[RenderableType]]
@@ -30,7 +31,7 @@ FINDING = {
     "difference": "difference",
     "hint": "do",
 }
-SHOWN_PER_RULE = 3
+SHOWN_PER_RULE = {"error": 5, "warning": 3, "info": 1}
 WIDEST_VALUE = 300
 ALL_FINDINGS = 'leerlauf sql "FROM findings"'
 
@@ -60,6 +61,26 @@ def comparison(month: Month) -> RenderableType:
     return _page(month, comparisons, outside(month))
 
 
+def tour(month: Month, file: Path, lake: Path | None) -> RenderableType:
+    """Return what the demo shows: methods side by side, and where to go from there."""
+    period, at = (
+        month.record.billing_period,
+        f"--config {file}" if lake is None else f"--lake {lake}",
+    )
+    team = next((row["team"] for row in month.teams if row["team"]), "TEAM")
+    steps = Table.grid(padding=(0, 2), pad_edge=False)
+    steps.add_column(overflow="fold")
+    for command, why in (
+        (f"leerlauf reconcile {period} {at}", "how the bill leads to the idle"),
+        (f"leerlauf explain {clean(team)} {period} {at}", "where a team's figure comes from"),
+        (f'leerlauf sql "FROM idle_ratio" {at}', "your own questions, in SQL"),
+        (f"leerlauf run {period} --config {file}", f"again, after a change of {file}"),
+    ):
+        steps.add_row(Text(f"  {command}").append(f"\n    {why}", style="dim"))
+    next_steps = (Text(""), Text("Where to go next", style="bold"), steps)
+    return Group(comparison(month), *next_steps)
+
+
 def failure(findings: list[Row]) -> RenderableType:
     """Return the findings of a run that published nothing."""
     end = Text("Nothing was published: the books do not balance.", style="bold red")
@@ -68,7 +89,7 @@ def failure(findings: list[Row]) -> RenderableType:
 
 def _page(month: Month, detail: Detail, rest: Iterable[RenderableType]) -> RenderableType:
     """Return a page: each cluster with its detail, then what is not part of a cluster."""
-    lines: list[RenderableType] = [_head(month)]
+    lines: list[RenderableType] = [_head(month), *overview(month)]
     for cluster in month.clusters:
         lines += [Text(""), Block(month, cluster), *detail(month, cluster)]
     return Group(*lines, *rest, *_findings(month.findings), Text(""), _foot(month))
@@ -99,14 +120,14 @@ def _findings(rows: list[Row]) -> Iterator[RenderableType]:
     yield Text("")
     yield Text("What you should know", style="bold")
     for (severity, rule), group in groupby(rows, key=itemgetter("severity", "rule")):
-        same = list(group)
+        same, shown = list(group), SHOWN_PER_RULE[severity]
         yield Text("")
         heading = Text.assemble((f"{severity:<8}", SEVERITIES[severity]), (clean(rule), "bold"))
         yield heading.append(f"  {len(same)} times" if len(same) > 1 else "", style="dim")
-        for index, row in enumerate(same[:SHOWN_PER_RULE]):
+        for index, row in enumerate(same[:shown]):
             yield _finding(row, told=same[0] if index else {})
-        if len(same) > SHOWN_PER_RULE:
-            more = f"and {len(same) - SHOWN_PER_RULE} more: {ALL_FINDINGS}"
+        if len(same) > shown:
+            more = f"and {len(same) - shown} more: {ALL_FINDINGS}"
             yield Text(" " * 8 + more, style="dim")
 
 

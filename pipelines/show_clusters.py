@@ -10,12 +10,14 @@ from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.table import Table
 from rich.text import Text
 
-from pipelines.figures import LOOKS, bar, clean, money, percent, rounded, sign
+from pipelines.figures import LOOKS, UNKNOWN, bar, clean, money, percent, rounded, sign
 from pipelines.reading import Month, Row
 from transforms.schema import CLUSTER_KINDS
 
 USUAL_PLACES = 2
+SHORT_BAR = 24
 WIDEST_BAR = 100
+WIDEST_SHORT = 20
 WIDEST_ID = 60
 BRIDGE = {
     "provider_idle": "idle the provider put on workloads",
@@ -58,17 +60,62 @@ def total(lines: list[Row], column: str) -> Decimal:
 # ---------------------------------------------------------------------------------------------
 
 
+def overview(month: Month) -> Iterator[RenderableType]:
+    """Yield all clusters in one table, where there are several."""
+    if len(month.clusters) > 1:
+        yield Text("")
+        yield _Overview(month)
+
+
+class _Overview:
+    """A line per cluster: its bar, its bill and how much of it stood idle."""
+
+    def __init__(self, month: Month) -> None:
+        self.month = month
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        table = Table.grid(padding=(0, 2), pad_edge=False)
+        table.add_column(no_wrap=True, overflow="ellipsis")
+        table.add_column(no_wrap=True)
+        for _ in ("bill", "currency", "idle", "idle ratio"):
+            table.add_column(justify="right", no_wrap=True)
+        headings = ("", "", "bill", "", "idle", "idle ratio")
+        table.add_row(*headings, style="dim")
+        for cluster in self.month.clusters:
+            digits, kinds = places(self.month, cluster), shares(self.month, cluster)
+            name = clean(cluster["cluster_name"] or cluster["cluster_id"], WIDEST_SHORT)
+            blocks = bar(kinds, SHORT_BAR, ascii_only=options.ascii_only)
+            bill, idle = money(total_of(kinds), digits), money(kinds["idle"], digits)
+            currency = Text(cluster["billing_currency"], style="dim")
+            table.add_row(name, blocks, bill, currency, idle, ratio(cluster))
+        yield table
+
+
+def shares(month: Month, cluster: Row) -> dict[str, Decimal | None]:
+    """Return a cluster's kinds, rounded so that they add up to its rounded bill."""
+    known = {kind: cluster[kind] for kind in CLUSTER_KINDS if cluster[kind] is not None}
+    shown = dict(zip(known, rounded(known.values(), places(month, cluster)), strict=True))
+    return {kind: shown.get(kind) for kind in CLUSTER_KINDS}
+
+
+def total_of(kinds: dict[str, Decimal | None]) -> Decimal:
+    """Return the sum of what is known."""
+    return sum((amount for amount in kinds.values() if amount is not None), Decimal(0))
+
+
+def ratio(cluster: Row) -> Text:
+    """Return a cluster's idle ratio in percent."""
+    known = cluster["idle_ratio"]
+    return Text(UNKNOWN, style="dim") if known is None else Text(f"{100 * known:.1f} %", "bold")
+
+
 class Block:
     """A cluster: its name, its bill as a bar, and what the bar is made of."""
 
     def __init__(self, month: Month, cluster: Row) -> None:
-        lines = [line for line in month.teams if of_cluster(line) == of_cluster(cluster)]
         self.cluster, self.places = cluster, places(month, cluster)
-        self.kinds = {
-            kind: None if cluster[kind] is None else total(lines, f"{kind}_rounded")
-            for kind in CLUSTER_KINDS
-        }
-        self.bill = total(lines, "total_rounded") - total(lines, "corrections_rounded")
+        self.kinds = shares(month, cluster)
+        self.bill = total_of(self.kinds)
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         yield title(self.cluster)
@@ -83,15 +130,11 @@ class Block:
             table.add_row(mark, LOOKS[kind].words, money(amount, self.places), share, meaning)
         bill = money(self.bill, self.places, "bold")
         currency = Text(self.cluster["billing_currency"], style="bold")
-        table.add_row("", Text("bill", style="bold"), bill, currency, self._idle_ratio())
+        idle_ratio = Text.assemble(
+            "idle ratio ", ratio(self.cluster), (" of what nodes cost", "dim")
+        )
+        table.add_row("", Text("bill", style="bold"), bill, currency, idle_ratio)
         yield table
-
-    def _idle_ratio(self) -> Text:
-        ratio = self.cluster["idle_ratio"]
-        if ratio is None:
-            return Text("idle ratio unknown", style="dim")
-        figure = f"{100 * ratio:.1f} %"
-        return Text.assemble("idle ratio ", (figure, "bold"), (" of what nodes cost", "dim"))
 
 
 # ---------------------------------------------------------------------------------------------

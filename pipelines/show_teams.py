@@ -51,10 +51,16 @@ class _Statements:
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         kinds = [kind for kind in (*CLUSTER_KINDS, "corrections") if self._matters(kind)]
-        wide = self._table(kinds, [])
-        room = console.measure(wide, options=options.update(width=10 * options.max_width))
-        rest = [kind for kind in kinds if kind not in ALWAYS]
-        yield wide if room.maximum <= options.max_width else self._table(list(ALWAYS), rest)
+        by_size = sorted(kinds, key=lambda kind: (kind not in ALWAYS, -self._size(kind)))
+        for columns in range(len(kinds), len(ALWAYS) - 1, -1):
+            shown = [kind for kind in kinds if kind in by_size[:columns]]
+            table = self._table(shown, by_size[columns:])
+            if _width(table, console, options) <= options.max_width or columns == len(ALWAYS):
+                yield table
+                return
+
+    def _size(self, kind: str) -> Decimal:
+        return abs(total(self.lines, f"{kind}_rounded"))
 
     def _matters(self, kind: str) -> bool:
         return kind in ALWAYS or any(line[f"{kind}_rounded"] != 0 for line in self.lines)
@@ -66,8 +72,8 @@ class _Statements:
         )
         table = sum_table()
         table.add_column("", footer="bill", overflow="ellipsis", no_wrap=True)
-        for heading, summed in columns.items():
-            table.add_column(heading, footer=self._figure(self.lines, summed), justify="right")
+        for heading in columns:
+            table.add_column(heading, justify="right", no_wrap=True)
         bill = money(total(self.lines, "total_rounded"), self.digits, "bold")
         table.add_column("total", footer=bill, justify="right", no_wrap=True)
         for line in self.lines:
@@ -80,6 +86,11 @@ class _Statements:
         known = [line[f"{kind}_rounded"] for line in lines for kind in kinds]
         amounts = [amount for amount in known if amount is not None]
         return money(sum(amounts, Decimal(0)) if amounts else None, self.digits)
+
+
+def _width(table: Table, console: Console, options: ConsoleOptions) -> int:
+    """Return how wide a table would like to be."""
+    return console.measure(table, options=options.update(width=10 * options.max_width)).maximum
 
 
 def _heading(kind: str) -> str:

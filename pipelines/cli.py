@@ -1,0 +1,200 @@
+"""The command line: `leerlauf`. Each command is a few lines; the work is done elsewhere.
+
+Exit codes: 0 the books balance, 1 an error finding, 2 wrong use or configuration, 3 input that
+cannot be read, network, disk or lock. Progress goes to stderr and only to a terminal.
+"""
+
+import sys
+from io import TextIOWrapper
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+app = typer.Typer(
+    name="leerlauf",
+    help="Kubernetes chargeback from the cloud providers' billing exports.",
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+MonthArgument = Annotated[str, typer.Argument(metavar="MONTH", help="Billing period, YYYY-MM.")]
+ConfigOption = Annotated[
+    Path | None,
+    typer.Option("--config", metavar="FILE", help="Configuration instead of ./leerlauf.toml."),
+]
+LakeOption = Annotated[
+    Path | None,
+    typer.Option("--lake", metavar="FOLDER", help="Lake instead of the one configured."),
+]
+JsonOption = Annotated[
+    bool, typer.Option("--json", help="Print one JSON object on stdout, and nothing else.")
+]
+
+
+def main() -> None:
+    """Run the command line of this process."""
+    sys.exit(call(sys.argv[1:]))
+
+
+def call(arguments: list[str]) -> int:
+    """Run one command and return its exit code; what goes wrong is told, not raised."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="replace")
+    try:
+        return app(arguments or ["--help"], prog_name="leerlauf", standalone_mode=False) or 0
+    except Exception as error:  # noqa: BLE001 whatever it is, a person is told what to do
+        from pipelines import failing
+
+        return failing.tell(error, arguments)
+
+
+@app.command()
+def demo(config: ConfigOption = None, lake: LakeOption = None, json: JsonOption = False) -> int:
+    """Charge back a month of the bundled exports, in ./leerlauf-demo.
+
+    Example: leerlauf demo
+    """
+    from pipelines import common
+
+    return common.run_demo(config, lake, as_json=json)
+
+
+@app.command()
+def run(
+    month: MonthArgument,
+    config: ConfigOption = None,
+    lake: LakeOption = None,
+    json: JsonOption = False,
+) -> int:
+    """Charge back a month: fetch, slice, normalise, distribute, reconcile, write.
+
+    Example: leerlauf run 2026-10
+    """
+    from pipelines import common
+
+    return common.run(month, config, lake, as_json=json)
+
+
+@app.command()
+def reconcile(
+    month: MonthArgument,
+    config: ConfigOption = None,
+    lake: LakeOption = None,
+    json: JsonOption = False,
+) -> int:
+    """Show the way from the bill to each cluster's idle, line by line.
+
+    Example: leerlauf reconcile 2026-10
+    """
+    from pipelines import common, machine, show
+
+    whole = common.published(month, config, lake)
+    return common.tell(whole, machine.result, show.reconciliation, as_json=json)
+
+
+@app.command()
+def compare(
+    month: MonthArgument,
+    config: ConfigOption = None,
+    lake: LakeOption = None,
+    json: JsonOption = False,
+) -> int:
+    """Show what each team would pay under each method for idle and headroom.
+
+    Example: leerlauf compare 2026-10
+    """
+    from pipelines import common, machine, show
+
+    whole = common.published(month, config, lake)
+    return common.tell(whole, machine.comparison, show.comparison, as_json=json)
+
+
+@app.command()
+def explain(
+    team: Annotated[str, typer.Argument(metavar="TEAM", help="A team, or - for no team.")],
+    month: MonthArgument,
+    config: ConfigOption = None,
+    lake: LakeOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Explain a team's figures: pools, weights, rules and source files.
+
+    Example: leerlauf explain payments 2026-10
+    """
+    from pipelines import common, machine, reading, show_rows
+
+    month, opened = common.this_month(month), common.open_lake(config, lake)
+    postings = reading.postings(opened.connect(opened.newest(month)), team, month)
+    common.answer(
+        lambda: machine.explanation(month, postings),
+        lambda: show_rows.explanation(postings),
+        as_json=json,
+    )
+
+
+@app.command()
+def sql(
+    query: Annotated[str, typer.Argument(metavar="QUERY", help="One query in DuckDB's SQL.")],
+    config: ConfigOption = None,
+    lake: LakeOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Ask the tables of the newest run: a table on a terminal, CSV elsewhere.
+
+    Example: leerlauf sql "SELECT team, sum(total) FROM statements GROUP BY team"
+    """
+    from pipelines import common, machine, show_rows
+
+    answer = common.asked(query, config, lake)
+    if json or sys.stdout.isatty():
+        common.answer(
+            lambda: machine.answer(answer.rows()), lambda: show_rows.answer(answer), as_json=json
+        )
+    else:
+        answer.write_csv(sys.stdout)
+
+
+@app.command()
+def methods(
+    _config: ConfigOption = None, _lake: LakeOption = None, json: JsonOption = False
+) -> None:
+    """List the methods that distribute a cost, and what is fair and unfair in each.
+
+    Example: leerlauf methods
+    """
+    from pipelines import common, machine, reference, show_rows
+
+    headers = reference.methods()
+    common.answer(
+        lambda: machine.methods(headers), lambda: show_rows.methods(headers), as_json=json
+    )
+
+
+@app.command()
+def schema(
+    _config: ConfigOption = None,
+    _lake: LakeOption = None,
+    json: JsonOption = False,
+    json_schema: Annotated[
+        str | None,
+        typer.Option("--json-schema", metavar="COMMAND", help="JSON Schema of COMMAND's --json."),
+    ] = None,
+) -> None:
+    """List the tables, their columns and the default system namespaces.
+
+    Example: leerlauf schema --json-schema run
+    """
+    from pipelines import common, machine, reference, show_rows
+    from pipelines.config import SYSTEM_NAMESPACES
+
+    if json_schema is not None:
+        machine.print_document(machine.json_schema(json_schema))
+        return
+    columns, views = reference.columns(), reference.views()
+    common.answer(
+        lambda: machine.schema(columns, SYSTEM_NAMESPACES),
+        lambda: show_rows.schema(columns, views, SYSTEM_NAMESPACES),
+        as_json=json,
+    )

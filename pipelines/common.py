@@ -1,0 +1,128 @@
+"""What the commands share: opening a lake, running a month, telling about it.
+
+Apart from `pipelines.cli`, so that `leerlauf --help` need not load any of it.
+"""
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+
+from pydantic import BaseModel
+from rich.console import RenderableType
+
+from pipelines import config as configuration
+from pipelines import demo, machine, month, periods, reading, show
+from pipelines.asking import Answer, ask
+from pipelines.config import Config
+from pipelines.errors import ConfigurationError
+from pipelines.lake import Lake
+from pipelines.reading import Month
+
+BALANCED, FINDINGS = 0, 1
+
+
+def run(period: str, config: Path | None, lake: Path | None, *, as_json: bool) -> int:
+    """Run a month, tell about it, and return the exit code."""
+    period = this_month(period)
+    return _run(period, configuration.load(_file(config)), lake, show.summary, as_json=as_json)
+
+
+def run_demo(config: Path | None, lake: Path | None, *, as_json: bool) -> int:
+    """Run the bundled month in its own folder, tell about it, and return the exit code."""
+    if config is not None:
+        raise ConfigurationError(
+            "demo brings its own configuration",
+            where="--config",
+            got=str(config),
+            hint=f"leerlauf run {demo.MONTH} --config {config}",
+        )
+    file = demo.prepare(demo.FOLDER)
+    page = partial(show.tour, file=file, lake=lake)
+    return _run(demo.MONTH, configuration.load(file), lake, page, as_json=as_json)
+
+
+def published(period: str, config: Path | None, lake: Path | None) -> Month:
+    """Read a month that was run before."""
+    opened = open_lake(config, lake)
+    record = opened.newest(this_month(period))
+    return reading.month(opened.connect(record), record)
+
+
+def tell(
+    whole: Month,
+    to_json: Callable[[Month], BaseModel],
+    to_page: Callable[[Month], RenderableType],
+    *,
+    as_json: bool,
+) -> int:
+    """Print a month for a machine or for people, and return the exit code."""
+    answer(lambda: to_json(whole), lambda: to_page(whole), as_json=as_json)
+    return BALANCED if whole.record.status == "ok" else FINDINGS
+
+
+def answer(
+    to_json: Callable[[], BaseModel], to_page: Callable[[], RenderableType], *, as_json: bool
+) -> None:
+    """Print for a machine or for people."""
+    if as_json:
+        machine.print_document(to_json().model_dump(mode="json"))
+    else:
+        show.console().print(to_page())
+
+
+def asked(query: str, config: Path | None, lake: Path | None) -> Answer:
+    """Ask the newest run of a lake."""
+    opened = open_lake(config, lake)
+    return ask(opened, opened.newest(), query)
+
+
+def open_lake(config: Path | None, lake: Path | None) -> Lake:
+    """Return the lake that is named, or configured, or ./lake."""
+    at = lake or configuration.lake_path(_file(config), needed=config is not None)
+    return Lake(at.absolute())
+
+
+def this_month(text: str) -> str:
+    """Return a month that has begun; raises ConfigurationError for anything else."""
+    return periods.parse(text, datetime.now(UTC).date())
+
+
+def _run(
+    period: str,
+    config: Config,
+    lake: Path | None,
+    page: Callable[[Month], RenderableType],
+    *,
+    as_json: bool,
+) -> int:
+    path = (lake or config.lake.path).absolute()
+    config = config.model_copy(update={"lake": config.lake.model_copy(update={"path": path})})
+    with _progress() as progress:
+        outcome = month.run(config, period, progress=progress)
+    record, broken = outcome.record, [dict(finding) for finding in outcome.broken]
+    if not record.published:
+        answer(
+            lambda: machine.unpublished(record, broken),
+            lambda: show.failure(broken),
+            as_json=as_json,
+        )
+        return FINDINGS
+    whole = reading.month(Lake(path).connect(record), record)
+    return tell(whole, machine.result, page, as_json=as_json)
+
+
+def _file(config: Path | None) -> Path:
+    return config or Path(configuration.FILE)
+
+
+@contextmanager
+def _progress() -> Iterator[Callable[[str], None]]:
+    """Show the stage on a terminal; elsewhere say nothing."""
+    if not sys.stderr.isatty():
+        yield lambda _: None
+        return
+    with show.console(stderr=True).status("") as status:
+        yield status.update
