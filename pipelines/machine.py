@@ -17,7 +17,6 @@ from pipelines.mistakes import choice
 from pipelines.objects import (
     OBJECTS,
     Answer,
-    Books,
     Bridge,
     Cluster,
     Column,
@@ -29,6 +28,7 @@ from pipelines.objects import (
     Line,
     Method,
     Methods,
+    MonthTail,
     Outside,
     Posting,
     Result,
@@ -51,7 +51,7 @@ def json_schema(command: str) -> dict[str, Any]:
         raise ConfigurationError(
             "no such command", where="--json-schema", expected=choice(OBJECTS), got=repr(command)
         )
-    if issubclass(model, Books):
+    if issubclass(model, MonthTail):
         return model.model_json_schema()
     either = TypeAdapter[Any](cast("Any", model | Failure))
     return either.json_schema()
@@ -72,7 +72,7 @@ def failed(command: str, billing_period: str | None, findings: list[Row]) -> Bas
     """Return the object of a command that could not do its work."""
     model = OBJECTS.get(command)
     said = [Finding(**finding) for finding in findings]
-    if model is None or not issubclass(model, Books):
+    if model is None or not issubclass(model, MonthTail):
         return Failure(billing_period=billing_period, status="failed", rows=[], findings=said)
     return model.model_validate(_empty(billing_period) | {"findings": said})
 

@@ -32,17 +32,10 @@ class _Object(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
 
-class Place(_Object):
-    """Where an amount belongs."""
-
-    provider: str
-    cluster_id: str
-    billing_currency: str
+# Pydantic takes the fields of the last base first: a head, what it is about, a tail.
 
 
-class Kinds(Place):
-    """One amount per row kind; null where it cannot be known."""
-
+class _Kinds(_Object):
     workload: Known
     idle: Known
     headroom: Known
@@ -52,12 +45,17 @@ class Kinds(Place):
     unattributed: Known
 
 
-class Cluster(Kinds):
-    """A cluster before anything is distributed."""
-
+class _ClusterHead(_Object):
+    provider: str
+    cluster_id: str
     cluster_name: str | None
+    billing_currency: str
     bill: Amount
     idle_ratio: Known
+
+
+class Cluster(_Kinds, _ClusterHead):
+    """A cluster before anything is distributed; a kind that cannot be known is null."""
 
 
 class Outside(_Object):
@@ -69,19 +67,27 @@ class Outside(_Object):
     amount: Amount
 
 
-class Team(Kinds):
+class _TeamHead(_Object):
+    team: str | None
+    provider: str
+    cluster_id: str
+    billing_currency: str
+
+
+class Team(_Kinds, _TeamHead):
     """The statement of one team; `team` is null for money without team."""
 
-    team: str | None
     corrections: Known
     total: Amount
 
 
-class ComparedTeam(Team):
-    """The statement of one team under one method."""
-
+class _ComparedHead(_Object):
     method: str
     by: str | None
+
+
+class ComparedTeam(Team, _ComparedHead):
+    """The statement of one team under one method."""
 
 
 class Line(_Object):
@@ -119,9 +125,7 @@ class Finding(_Object):
     hint: str | None
 
 
-class Books(_Object):
-    """What a month's objects have in common."""
-
+class _MonthHead(_Object):
     billing_period: str | None
     status: Literal["ok", "findings", "failed"]
     month_status: str | None
@@ -129,20 +133,29 @@ class Books(_Object):
     charge_basis: str | None
     clusters: list[Cluster]
     outside: list[Outside]
+
+
+class _Teams(_Object):
+    teams: list[Team]
+
+
+class _ComparedTeams(_Object):
+    teams: list[ComparedTeam]
+
+
+class MonthTail(_Object):
+    """What ends the objects of a month."""
+
     reconciliation: list[Bridge]
     findings: list[Finding]
 
 
-class Result(Books):
+class Result(MonthTail, _Teams, _MonthHead):
     """A month by the rules in force. Where nothing was published, the lists are empty."""
 
-    teams: list[Team]
 
-
-class Comparison(Books):
+class Comparison(MonthTail, _ComparedTeams, _MonthHead):
     """A month under each method; all but idle and headroom follows the rules in force."""
-
-    teams: list[ComparedTeam]
 
 
 class Rows(_Object):
