@@ -22,7 +22,7 @@ import pyarrow.parquet as pq
 Row = dict[str, Any]
 
 _NUMBERS = re.compile(
-    r"(_cost|_commitment|_to_date|_usage_amount|_fee|_fee_for_billing_period|_usage"
+    r"(_cost|_commitment|_to_date|_usage_amount|_fee|_for_billing_period|_usage"
     r"|_usage_ratio|_value|_quantity|_rate)$"
 )
 _TEXTS = re.compile(r"^(product_|resource_tags_|line_item_usage_type$|pricing_unit$)|_rate$")
