@@ -63,7 +63,7 @@ def build(con: duckdb.DuckDBPyConnection) -> None:
     Raises LeerlaufError when a pool is too large to be distributed exactly.
     """
     con.execute("SET enable_progress_bar = false")
-    _define_macros(con)  # 1. exact integers for money
+    define_macros(con)  # 1. exact integers for money
     _run(con, VIEWS)  # 2. each row gets its one cost
     _run(con, RULES)  # 3. each amount gets its pool and its rule
     _refuse_oversized_pools(con)  # 4. 128 bits must hold pool times weight
@@ -80,7 +80,8 @@ def broken_promises(con: duckdb.DuckDBPyConnection) -> list[dict[str, object]]:
     return [dict(zip(columns, row, strict=True)) for row in found.fetchall()]
 
 
-def _define_macros(con: duckdb.DuckDBPyConnection) -> None:
+def define_macros(con: duckdb.DuckDBPyConnection) -> None:
+    """Define the functions on money that the queries share."""
     for name in queries.names("macros"):
         con.execute(queries.read(f"macros/{name}"))
 

@@ -14,6 +14,7 @@ from typing import Any
 import duckdb
 import polars as pl
 
+from pipelines.ledger import build
 from transforms.schema import COLUMNS, COST_VIEWS, TABLES, Column
 
 Row = dict[str, Any]
@@ -102,10 +103,11 @@ def ledger(
     *rules: Row,
     operators: Sequence[Row] = ({"team": "platform", "cluster": ["*"]},),
     findings: Sequence[Row] = (),
+    threads: int = 2,
     **settings: str,
 ) -> duckdb.DuckDBPyConnection:
     """Return a connection with every relation the ledger reads, ready for `build`."""
-    con = duckdb.connect(config={"threads": 2})
+    con = duckdb.connect(config={"threads": threads})
     for table in ("normalised", "bill", "findings"):
         shape = ", ".join(f'"{name}" {_sql_type(COLUMNS[name])}' for name in TABLES[table])
         con.execute(f"CREATE TABLE {'findings_in' if table == 'findings' else table} ({shape})")
@@ -120,6 +122,13 @@ def ledger(
     insert(con, "totals", _totals(rows))
     insert(con, "bill", [_billed(total) for total in _totals(rows)])
     insert(con, "cluster_bills", _cluster_bills(rows))
+    return con
+
+
+def book(rows: Sequence[Row], *rules: Row, **options: Any) -> duckdb.DuckDBPyConnection:
+    """Return a connection in which the ledger of `rows` is built."""
+    con = ledger(rows, *rules, **options)
+    build(con)
     return con
 
 

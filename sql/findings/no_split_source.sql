@@ -11,10 +11,10 @@ SELECT
     charges.cluster_id,
     min(charges.charge_period_start) || ' to ' || max(charges.charge_period_start) AS "where",
     'node cost split by workload' AS expected,
-    if(
-        any_value(blind_spots.kinds) IS NULL,
-        'days without a split; their cost is unattributed',
-        'no split at all; unknown: ' || array_to_string(any_value(blind_spots.kinds), ', ')
+    concat_ws(
+        '; ',
+        'none on these days, so their cost is unattributed',
+        'not known: ' || array_to_string(any_value(blind_spots.kinds), ', ')
     ) AS actual,
     sum(charges.cost)::VARCHAR AS difference,
     'switch on the provider''s own cost split for Kubernetes (connectors/README.md names the '

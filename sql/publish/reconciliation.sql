@@ -15,7 +15,7 @@ bridges AS (
         resource_kind,
         billing_currency,
         max(provider_class) FILTER (WHERE row_kind = 'idle') AS node_class,
-        coalesce(sum(provider_idle_cost), 0) AS provider_idle,
+        coalesce(sum(provider_idle_cost) FILTER (WHERE row_kind <> 'idle'), 0) AS provider_idle,
         coalesce(sum(cost) FILTER (WHERE reason = 'node_reserve'), 0) AS node_reserve,
         coalesce(sum(cost) FILTER (WHERE reason = 'policy'), 0) AS policy_headroom,
         coalesce(sum(cost) FILTER (WHERE reason = 'empty_node'), 0) AS empty_nodes,
