@@ -13,7 +13,8 @@ from pipelines.errors import LeerlaufError
 from transforms.errors import InputError
 
 _FAILED_CAST = re.compile(
-    r"conversion from `\w+` to `(?P<to>[^`]+)` failed in column '(?P<column>[^']*)'.*?: (?P<values>\[.*\])",
+    r"conversion from `\w+` to `(?P<to>[^`]+)` failed in column '(?P<column>[^']*)'"
+    r".*?: (?P<values>\[.*\])",
     re.DOTALL,
 )
 _EXPECTED = {"decimal": "a number", "datetime": "a date and time such as 2026-10-01T00:00:00Z"}

@@ -88,8 +88,8 @@ def run(config: Config, month: str, *, progress: Progress = lambda _: None) -> O
             with clock.stage("slice"):
                 sliced = [_slice(con, one, lake) for one in fetched]
             with clock.stage("normalise"):
-                for one, parts in zip(fetched, sliced, strict=True):
-                    _normalise(con, one, parts, config)
+                for one in sliced:
+                    _normalise(con, one, config)
             with clock.stage("ledger"):
                 _load(con, config, month, sliced)
                 ledger.build(con)
@@ -146,9 +146,7 @@ def _slice(con: duckdb.DuckDBPyConnection, one: Fetched, lake: Lake) -> Sliced:
 # ---------------------------------------------------------------- normalise and ledger
 
 
-def _normalise(
-    con: duckdb.DuckDBPyConnection, one: Fetched, sliced: Sliced, config: Config
-) -> None:
+def _normalise(con: duckdb.DuckDBPyConnection, sliced: Sliced, config: Config) -> None:
     """Add one source's rows to the table `normalised` of `con`."""
     rows = normalise(
         sliced.slices.lazy(),

@@ -5,7 +5,6 @@ so a changed rule never reads a raw file again.
 """
 
 import hashlib
-import os
 import shutil
 import uuid
 from collections.abc import Sequence
@@ -75,7 +74,7 @@ def slice_file(provider: Provider, file: RawFile, context: Context, cache: Path)
         try:
             for name, part in parts.items():
                 part.sink_parquet(unfinished / f"{name}.parquet", engine="streaming")
-            os.replace(unfinished, folder)
+            unfinished.replace(folder)
         except BaseException:
             shutil.rmtree(unfinished, ignore_errors=True)
             raise

@@ -47,7 +47,7 @@ SCHEMA: dict[str, pl.DataType] = {
     "resource_tags": LABELS,
     "product": LABELS,
 }
-START = dt.datetime(2026, 10, 1)
+START = dt.datetime(2026, 10, 1)  # noqa: DTZ001 the column has no zone
 CLUSTER = "arn:aws:eks:us-east-1:111122223333:cluster/demo"
 NODE = "i-0aaaaaaaaaaaaaaa1"
 SUFFIX = {"cpu": "vCPU", "memory": "GB", "gpu": "Accelerator"}

@@ -9,7 +9,7 @@ import pytest
 from tests.aws_rows import CLUSTER, kinds, raw, row, sliced
 from transforms.aws.codes import LINE_ITEM_TYPES
 
-IN_CLUSTER = {"resource_tags": {"aws_eks_cluster_name": "demo"}}
+IN_CLUSTER: dict[str, Any] = {"resource_tags": {"aws_eks_cluster_name": "demo"}}
 CLAIM = {
     "kubernetes.io/cluster/demo": "owned",
     "kubernetes.io/created-for/pvc/namespace": "shop",
@@ -18,7 +18,7 @@ CLAIM = {
 
 
 def usage(product: str, usage_type: str, resource: str | None, **cells: Any) -> dict[str, Any]:
-    own = {"unblended_cost": 1.0, "product_code": product, "usage_type": usage_type}
+    own: dict[str, Any] = {"unblended_cost": 1.0, "product_code": product, "usage_type": usage_type}
     return row(**(own | {"resource_id": resource, "operation": "Op"} | cells))
 
 
@@ -26,33 +26,48 @@ def only(*rows: dict[str, Any], view: str = "effective") -> dict[Any, str]:
     return kinds(sliced(raw(*rows)), view=view)
 
 
-@pytest.mark.parametrize(
-    ("product", "usage_type", "resource", "cells", "expected"),
-    [
-        ("AmazonEKS", "USE1-AmazonEKS-Hours:perCluster", CLUSTER, {}, ("cluster_fee", "control_plane", "other")),
-        ("AmazonEKS", "AmazonEKS-Hours:extendedSupport", CLUSTER, {}, ("cluster_fee", "extended_support", "other")),
-        ("AmazonEKS", "USE1-AmazonEKS-Hours:4XL-ProvisionedTier", CLUSTER, {}, ("cluster_fee", "control_plane", "other")),
-        ("AmazonEKS", "EUC1-EKS-Auto:c6a.large-management-hours", "i-1", IN_CLUSTER, ("cluster_fee", "auto_mode", "other")),
-        ("AmazonEKS", "USE1-AmazonEKSHybridNodes-Hours:pervCPU", CLUSTER, {}, ("cluster_fee", "service_charge", "other")),
-        ("AmazonEC2", "EBS:VolumeUsage.gp3", "vol-1", {"resource_tags": CLAIM}, ("workload", None, "storage")),
-        ("AmazonEC2", "EBS:VolumeUsage.gp3", "vol-1", {"resource_tags": {"kubernetes.io/cluster/demo": "owned"}}, ("unattributed", "unmounted_volume", "storage")),
-        ("AmazonEC2", "EBS:VolumeUsage.gp3", "vol-1", {"resource_tags": {"eks:cluster-name": "demo", "eks:nodegroup-name": "a"}}, ("system_overhead", "node_disk", "storage")),
-        ("AmazonEC2", "EBS:VolumeUsage.gp3", "vol-1", {}, ("outside", "other_service", "other")),
-        ("AWSELB", "EUC1-LoadBalancerUsage", "arn:lb", {"resource_tags": {"elbv2.k8s.aws/cluster": "demo"}}, ("shared", "load_balancer", "network")),
-        ("AmazonEC2", "NatGateway-Hours", "nat-1", IN_CLUSTER, ("shared", "network", "network")),
-        ("AmazonVPC", "USE1-PublicIPv4:InUseAddress", "eni-1", IN_CLUSTER, ("shared", "network", "network")),
-        ("AmazonEC2", "USE1-DataTransfer-Regional-Bytes", "i-1", IN_CLUSTER, ("shared", "network", "network")),
-        ("AmazonEC2", "USE1-CPUCredits:t3", "i-1", IN_CLUSTER, ("shared", "other", "other")),
-        ("AmazonEC2", "USE1-EBS:SnapshotUsage", "snap-1", IN_CLUSTER, ("shared", "storage", "storage")),
-        ("AmazonCloudWatch", "USE1-DataProcessing-Bytes", "arn:aws:logs:us-east-1:111122223333:log-group:/aws/eks/demo/cluster", {}, ("shared", "logging", "other")),
-        ("AmazonS3", "TimedStorage-ByteHrs", "bucket", {}, ("outside", "other_service", "other")),
-        ("AWSSupportBusiness", "Dollar", None, {}, ("outside", "support", "other")),
-    ],
+TAGS: dict[str, dict[str, str]] = {
+    "none": {},
+    "cluster": {"aws_eks_cluster_name": "demo"},
+    "claim": CLAIM,
+    "owned": {"kubernetes.io/cluster/demo": "owned"},
+    "node": {"eks:cluster-name": "demo", "eks:nodegroup-name": "a"},
+    "balancer": {"elbv2.k8s.aws/cluster": "demo"},
+}
+LOG_GROUP = "arn:aws:logs:us-east-1:111122223333:log-group:/aws/eks/demo/cluster"
+SERVICES = (
+    ("AmazonEKS", "AmazonEKS-Hours:perCluster", CLUSTER, "none", "cluster_fee control_plane other"),
+    ("AmazonEKS", "AmazonEKS-Hours:4XL-ProvisionedTier", CLUSTER, "none",
+     "cluster_fee control_plane other"),
+    ("AmazonEKS", "AmazonEKS-Hours:extendedSupport", CLUSTER, "none",
+     "cluster_fee extended_support other"),
+    ("AmazonEKS", "EUC1-EKS-Auto:c6a.large-management-hours", "i-1", "cluster",
+     "cluster_fee auto_mode other"),
+    ("AmazonEKS", "USE1-AmazonEKSHybridNodes-Hours:pervCPU", CLUSTER, "none",
+     "cluster_fee service_charge other"),
+    ("AmazonEC2", "EBS:VolumeUsage.gp3", "vol-1", "claim", "workload - storage"),
+    ("AmazonEC2", "EBS:VolumeUsage.gp3", "vol-1", "owned", "unattributed unmounted_volume storage"),
+    ("AmazonEC2", "EBS:VolumeUsage.gp3", "vol-1", "node", "system_overhead node_disk storage"),
+    ("AmazonEC2", "EBS:VolumeUsage.gp3", "vol-1", "none", "outside other_service other"),
+    ("AWSELB", "EUC1-LoadBalancerUsage", "arn:lb", "balancer", "shared load_balancer network"),
+    ("AmazonEC2", "NatGateway-Hours", "nat-1", "cluster", "shared network network"),
+    ("AmazonVPC", "USE1-PublicIPv4:InUseAddress", "eni-1", "cluster", "shared network network"),
+    ("AmazonEC2", "USE1-DataTransfer-Regional-Bytes", "i-1", "cluster", "shared network network"),
+    ("AmazonEC2", "USE1-CPUCredits:t3", "i-1", "cluster", "shared other other"),
+    ("AmazonEC2", "USE1-EBS:SnapshotUsage", "snap-1", "cluster", "shared storage storage"),
+    ("AmazonCloudWatch", "USE1-DataProcessing-Bytes", LOG_GROUP, "none", "shared logging other"),
+    ("AmazonS3", "TimedStorage-ByteHrs", "bucket", "none", "outside other_service other"),
+    ("AWSSupportBusiness", "Dollar", None, "none", "outside support other"),
 )  # fmt: skip
+
+
+@pytest.mark.parametrize(("product", "usage_type", "resource", "tags", "expected"), SERVICES)
 def test_usage_by_what_it_is(
-    product: str, usage_type: str, resource: str | None, cells: dict[str, Any], expected: Any
+    product: str, usage_type: str, resource: str | None, tags: str, expected: str
 ) -> None:
-    assert only(usage(product, usage_type, resource, **cells)) == {expected: "1"}
+    row_kind, reason, resource_kind = expected.split()
+    found = only(usage(product, usage_type, resource, resource_tags=TAGS[tags]))
+    assert found == {(row_kind, None if reason == "-" else reason, resource_kind): "1"}
 
 
 @pytest.mark.parametrize(
@@ -101,7 +116,7 @@ def test_line_item_types_outside_the_clusters(
 ) -> None:
     rows = (
         [usage("AmazonEC2", "X", None, line_item_type=line_item_type, **cells)]
-        if not ("product_code" in cells)
+        if "product_code" not in cells
         else [row(line_item_type=line_item_type, unblended_cost=1.0, **cells)]
     )
     for view, expected in (("effective", effective), ("billed", billed)):
@@ -233,7 +248,7 @@ def test_a_promised_currency_is_held() -> None:
 
 
 def test_rows_of_another_month_are_counted_and_not_sliced() -> None:
-    september = dt.datetime(2026, 9, 1)
+    september = dt.datetime(2026, 9, 1)  # noqa: DTZ001 the column has no zone
     result = sliced(
         raw(
             usage("AmazonS3", "X", "b"),

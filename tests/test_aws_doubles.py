@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from tests.aws_rows import SCHEMA, sliced
+from tests.aws_rows import SCHEMA, START, sliced
 
 INSTANCES = 64
 DAYS = 31
@@ -39,7 +39,7 @@ def _simulate(rng: random.Random) -> Iterator[dict[str, object]]:
         price = rng.choice((0.0464, 0.1 / 3, 0.19284, 7.3 / 11, 32.7726, rng.random()))
         for hour in range(0, DAYS * 24, rng.choice((3, 4, 6))):
             hours = rng.choice((1.0, 1.0, 1.0, rng.random()))
-            start = dt.datetime(2026, 10, 1) + dt.timedelta(hours=hour)
+            start = START + dt.timedelta(hours=hour)
             cost = price * hours
             yield _parent(number, size, start, cost, hours)
             yield from _pods(rng, number, size, start, cost, hours)
@@ -96,7 +96,7 @@ def _pods(
 def _row(start: dt.datetime, number: int) -> dict[str, object]:
     empty: dict[str, object] = dict.fromkeys(_USED)
     return empty | {
-        "bill_billing_period_start_date": dt.datetime(2026, 10, 1),
+        "bill_billing_period_start_date": START,
         "line_item_usage_account_id": "111122223333",
         "line_item_line_item_type": "Usage",
         "line_item_currency_code": "USD",

@@ -102,7 +102,7 @@ def test_without_any_split_row_nothing_is_idle() -> None:
 
 
 def test_a_daily_export_cannot_count_hours() -> None:
-    day = dt.datetime(2026, 10, 2)
+    day = dt.datetime(2026, 10, 2)  # noqa: DTZ001 the column has no zone
     pods = [
         pod(kind=kind, split=split, unused=unused, usage_end_date=day)
         for kind, split, unused in (("cpu", 0.5, 1.0), ("memory", 0.2, 0.4))
@@ -115,7 +115,7 @@ def test_a_daily_export_cannot_count_hours() -> None:
 
 
 def test_a_monthly_export_is_refused() -> None:
-    end = dt.datetime(2026, 11, 1)
+    end = dt.datetime(2026, 11, 1)  # noqa: DTZ001 the column has no zone
     with pytest.raises(InputError, match="monthly"):
         sliced(raw(node(), pod(usage_end_date=end)))
 
@@ -148,10 +148,8 @@ def test_the_instance_belongs_to_the_cluster_of_its_pods_where_no_tag_says_so() 
 
 
 def test_several_parent_rows_of_one_hour_are_added_before_pods_are_joined() -> None:
-    half = {"usage_amount": 0.5, "cost": 0.065}
-    assert kinds(sliced(raw(node(**half), node(**half), *FULL_HOUR))) == kinds(
-        sliced(raw(node(), *FULL_HOUR))
-    )
+    half = node(cost=0.065, usage_amount=0.5)
+    assert kinds(sliced(raw(half, half, *FULL_HOUR))) == kinds(sliced(raw(node(), *FULL_HOUR)))
 
 
 def test_parents_and_pods_in_different_files_come_out_the_same() -> None:

@@ -29,12 +29,13 @@ MONTH = "2026-10"
 QUANTUM = Fraction(1, 10**12)
 
 
-def load(lake: Path, file: Path = FIXTURES / "leerlauf.toml", **sources: str) -> Config:
-    """The demo configuration with its lake elsewhere; `sources` move a source to another export."""
-    config = configuration.load(file)
+def load(lake: Path, moved_sources: Mapping[str, str] | None = None) -> Config:
+    """The demo configuration with its lake elsewhere, and some sources at another export."""
+    config = configuration.load(FIXTURES / "leerlauf.toml")
+    moves = moved_sources or {}
     moved = tuple(
-        source.model_copy(update={"location": str(FIXTURES / "exports" / sources[source.id])})
-        if source.id in sources
+        source.model_copy(update={"location": str(FIXTURES / "exports" / moves[source.id])})
+        if source.id in moves
         else source
         for source in config.sources
     )
@@ -291,7 +292,7 @@ def test_the_form_of_the_export_makes_no_difference(
     con: duckdb.DuckDBPyConnection, tmp_path: Path, source: str, form: str
 ) -> None:
     other = Lake(tmp_path / "lake")
-    outcome = months.run(load(other.path, **{source: form}), MONTH)
+    outcome = months.run(load(other.path, {source: form}), MONTH)
     query = "SELECT * EXCLUDE (source_file, source_dataset) FROM normalised ORDER BY ALL"
     assert other.connect(outcome.record).sql(query).fetchall() == con.sql(query).fetchall()
 

@@ -199,8 +199,13 @@ COLUMNS: dict[str, Column] = {
     )
 }
 
+
+def _words(text: str) -> list[str]:
+    return text.split()
+
+
 _STATEMENT = (
-    "billing_period provider cluster_id team billing_currency".split()
+    _words("billing_period provider cluster_id team billing_currency")
     + [*CLUSTER_KINDS, "corrections", "total", "total_rounded"]
     + [f"{kind}_rounded" for kind in (*CLUSTER_KINDS, "corrections")]
     + ["workload_idle", "month_status"]
@@ -210,17 +215,24 @@ _NORMALISED = list(COLUMNS)[: list(COLUMNS).index("class")]
 
 TABLES: dict[str, list[str]] = {
     "normalised": _NORMALISED,
-    "bill": "billing_period provider source class service_name billing_currency cost_view "
-    "rows amount".split(),
-    "postings": "billing_period charge_date charge_class provider cluster_id scope scope_key "
-    "pool_id row_kind reason resource_kind team method allocation_rule weight weight_total "
-    "pool_amount amount billing_currency note".split(),
+    "bill": _words(
+        "billing_period provider source class service_name billing_currency cost_view rows amount"
+    ),
+    "postings": _words(
+        "billing_period charge_date charge_class provider cluster_id scope scope_key "
+        "pool_id row_kind reason resource_kind team method allocation_rule weight weight_total "
+        "pool_amount amount billing_currency note"
+    ),
     "statements": _STATEMENT,
     "comparison": [*_STATEMENT, "method", "by"],
-    "reconciliation": "billing_period provider cluster_id node_name resource_kind "
-    "provider_class position name amount billing_currency".split(),
-    "findings": "billing_period rule severity provider source cluster_id where expected actual "
-    "difference hint".split(),
+    "reconciliation": _words(
+        "billing_period provider cluster_id node_name resource_kind "
+        "provider_class position name amount billing_currency"
+    ),
+    "findings": _words(
+        "billing_period rule severity provider source cluster_id where expected actual "
+        "difference hint"
+    ),
 }
 
 

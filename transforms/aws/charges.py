@@ -139,7 +139,7 @@ def _identity(period: str) -> list[pl.Expr]:
         pl.col("bill_invoice_id").alias("invoice_id"),
         _region().alias("region_id"),
         _pricing_term().alias("pricing_term"),
-        "pricing_unit",
+        pl.col("pricing_unit"),
         pl.col("product_sku").alias("sku_id"),
         _number("product_vcpu").alias("vcpu"),
         _number("product_memory").alias("memory"),

@@ -38,7 +38,7 @@ def resolve(frame: pl.DataFrame, known: Iterable[str]) -> pl.DataFrame:
     keys = ["tag_cluster", "sub_account_id", "region_id"]
     known = sorted(set(known))
     tagged = frame.filter(pl.col("tag_cluster").is_not_null()).select(keys).unique()
-    found = [_by_name(*row, known) for row in tagged.iter_rows()]
+    found = [_by_name(tag, account, region, known) for tag, account, region in tagged.iter_rows()]
     names = tagged.with_columns(tag_arn=pl.Series(found, dtype=pl.String))
     return (
         frame.join(names, on=keys, how="left", nulls_equal=True, maintain_order="left")

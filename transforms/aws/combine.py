@@ -14,12 +14,12 @@ from transforms.aws.clusters import arn_of_resource, name_of, resolve
 from transforms.aws.codes import (
     CHARGE_CATEGORY,
     COVERED,
+    POD_ARN,
     PRICING_CATEGORY,
     QUANTITY_UNIT,
     SERVICE_CATEGORY,
-    POD_ARN,
 )
-from transforms.aws.nodes import KEY, intervals, node_slices
+from transforms.aws.nodes import intervals, node_slices
 from transforms.money import zero
 from transforms.sliced import (
     CLUSTER_BILLS,
@@ -82,7 +82,7 @@ def _is_net(charges: pl.DataFrame, pods: pl.DataFrame) -> bool:
     Where AWS delivers net amounts for instances but none for their pods, gross is the only
     basis in which pods and instances can be compared.
     """
-    has_net = bool(charges.get_column("net_filled").sum() + pods.get_column("net_filled").sum())
+    has_net = any((frame.get_column("net_filled") > 0).any() for frame in (charges, pods))
     return has_net and not notices.lacks_net_split(pods)
 
 

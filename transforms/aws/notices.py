@@ -38,7 +38,7 @@ def of_basis(
             where=context.source,
             expected="net_split_cost and net_unused_cost wherever the account has net amounts",
             actual="no split row has a net amount; the month is reckoned before discounts",
-            hint="name split_line_item_net_split_cost and ..._net_unused_cost in the export's query",
+            hint="name split_line_item_net_split_cost and ..._net_unused_cost in the query",
         )
     column = "net_missing" if net else "gross_missing"
     missing = charges.filter((pl.col(column) > 0) & (pl.col("fate") == "sliced"))
@@ -218,7 +218,7 @@ def _lost_volumes(others: pl.DataFrame, context: Context) -> Iterator[Notice]:
             where=context.source,
             actual=f"{lost['resource_id'].n_unique()} claimed volumes whose tags name no cluster",
             difference=lost["effective"].sum(),
-            hint="activate the cost allocation tag kubernetes.io/cluster/<name> or KubernetesCluster",
+            hint="activate the cost allocation tag KubernetesCluster",
         )
 
 
