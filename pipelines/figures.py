@@ -68,7 +68,7 @@ def money(amount: Decimal | None, places: int, style: str = "") -> Text:
     """Return an amount with thousands apart; unknown is a word, and zero steps back."""
     if amount is None:
         return Text(UNKNOWN, style="dim")
-    text = f"{amount:,.{places}f}"
+    text = f"{amount or Decimal(0):,.{places}f}"
     return Text(text, style=style if amount else "dim")
 
 
@@ -81,6 +81,8 @@ def percent(part: Decimal | None, whole: Decimal) -> Text:
 
 def bar(kinds: dict[str, Decimal | None], width: int, *, ascii_only: bool) -> Text:
     """Return the kinds as one line of blocks; what is negative or unknown has no block."""
+    if width == 0:
+        return Text()
     drawn = {kind: amount for kind, amount in kinds.items() if amount is not None and amount > 0}
     text = Text()
     for kind, cells in zip(drawn, _cells(list(drawn.values()), width), strict=True):

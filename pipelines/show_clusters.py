@@ -42,7 +42,7 @@ def title(cluster: Row) -> Text:
     """Return the name of a cluster, and what else it is known by."""
     name, identity = cluster["cluster_name"], cluster["cluster_id"]
     rest = f"  {cluster['provider']}" + (f"  {clean(identity, WIDEST_ID)}" if name else "")
-    return Text.assemble((clean(name or identity), "bold"), (rest, "dim"))
+    return Text.assemble((clean(name or identity, WIDEST_ID), "bold"), (rest, "dim"))
 
 
 def sum_table() -> Table:
@@ -74,21 +74,24 @@ class _Overview:
         self.month = month
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        narrow = console.measure(self._table(0, options), options=options.update(width=1000))
+        yield self._table(min(options.max_width - narrow.maximum, SHORT_BAR), options)
+
+    def _table(self, width: int, options: ConsoleOptions) -> Table:
         table = Table.grid(padding=(0, 2), pad_edge=False)
-        table.add_column(no_wrap=True, overflow="ellipsis")
+        table.add_column(no_wrap=True)
         table.add_column(no_wrap=True)
         for _ in ("bill", "currency", "idle", "idle ratio"):
             table.add_column(justify="right", no_wrap=True)
-        headings = ("", "", "bill", "", "idle", "idle ratio")
-        table.add_row(*headings, style="dim")
+        table.add_row("", "", "bill", "", "idle", "idle ratio", style="dim")
         for cluster in self.month.clusters:
             digits, kinds = places(self.month, cluster), shares(self.month, cluster)
-            name = clean(cluster["cluster_name"] or cluster["cluster_id"], WIDEST_SHORT)
-            blocks = bar(kinds, SHORT_BAR, ascii_only=options.ascii_only)
+            name = cluster["cluster_name"] or cluster["cluster_id"].rsplit("/", 1)[-1]
+            blocks = bar(kinds, max(width, 0), ascii_only=options.ascii_only)
             bill, idle = money(total_of(kinds), digits), money(kinds["idle"], digits)
             currency = Text(cluster["billing_currency"], style="dim")
-            table.add_row(name, blocks, bill, currency, idle, ratio(cluster))
-        yield table
+            table.add_row(clean(name, WIDEST_SHORT), blocks, bill, currency, idle, ratio(cluster))
+        return table
 
 
 def shares(month: Month, cluster: Row) -> dict[str, Decimal | None]:
@@ -130,9 +133,9 @@ class Block:
             table.add_row(mark, LOOKS[kind].words, money(amount, self.places), share, meaning)
         bill = money(self.bill, self.places, "bold")
         currency = Text(self.cluster["billing_currency"], style="bold")
-        idle_ratio = Text.assemble(
-            "idle ratio ", ratio(self.cluster), (" of what nodes cost", "dim")
-        )
+        idle_ratio = Text.assemble("idle ratio ", ratio(self.cluster))
+        if self.cluster["idle_ratio"] is not None:
+            idle_ratio.append(" of what nodes cost", style="dim")
         table.add_row("", Text("bill", style="bold"), bill, currency, idle_ratio)
         yield table
 

@@ -113,12 +113,12 @@ def comparisons(month: Month, cluster: Row) -> Iterator[RenderableType]:
     current = {line["team"]: line["total_rounded"] for line in now}
     same = [method for method, totals in by_method.items() if totals == current]
     in_force = same[0] if len(same) == 1 else None
-    mark = f"{IN_FORCE} in force" if in_force else ""
+    mark = f"   {IN_FORCE} in force" if in_force else ""
     yield Text("")
     yield Text(
         f"who pays, in {cluster['billing_currency']}, by the method for idle and headroom",
         style="dim",
-    ).append(f"   {mark}")
+    ).append(mark)
     yield _comparison(by_method, in_force, operator(month, cluster), places(month, cluster))
 
 
