@@ -11,6 +11,8 @@ from typing import Annotated
 
 import typer
 
+PIPE_CLOSED = 141
+
 app = typer.Typer(
     name="leerlauf",
     help="Kubernetes chargeback from the cloud providers' billing exports.",
@@ -44,6 +46,8 @@ def call(arguments: list[str]) -> int:
             stream.reconfigure(errors="replace")
     try:
         return app(arguments or ["--help"], prog_name="leerlauf", standalone_mode=False) or 0
+    except SystemExit:  # typer ends so where nobody reads on: `leerlauf sql ... | head`
+        return PIPE_CLOSED
     except Exception as error:  # noqa: BLE001 whatever it is, a person is told what to do
         from pipelines import failing
 

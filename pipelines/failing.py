@@ -4,9 +4,7 @@ A mistake of the person or the data is told in these parts and never as a traceb
 is printed only for a defect of leerlauf itself.
 """
 
-import os
 import re
-import sys
 import traceback
 from collections.abc import Sequence
 from typing import Any
@@ -27,7 +25,6 @@ from transforms.errors import InputError
 from transforms.schema import TABLES
 
 DEFECT = 70
-PIPE_CLOSED = 141
 MONTH = re.compile(r"[0-9]{4}-(0[1-9]|1[0-2])")
 WIDEST_VALUE = 2000
 
@@ -37,9 +34,6 @@ Problem = LeerlaufError | DeliveryError | InputError
 
 def tell(error: Exception, arguments: Sequence[str]) -> int:
     """Print what went wrong, as JSON where `arguments` ask for it, and return the exit code."""
-    if isinstance(error, BrokenPipeError):  # `leerlauf sql ... | head` has read enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return PIPE_CLOSED
     problems, code = _problems(error)
     if code == DEFECT:
         traceback.print_exception(error)
