@@ -4,6 +4,7 @@ import difflib
 import re
 from collections.abc import Iterable, Sequence
 from datetime import date
+from os.path import normpath
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
@@ -113,10 +114,13 @@ def counted_twice(document: dict[str, Any], file: str) -> list[ConfigurationErro
 
 
 def _values(tables: Any, name: str) -> list[Any]:
-    """Return the values of one key, whatever the file put there."""
+    """Return the values of one key, whatever the file put there; paths in their shortest form."""
     if not isinstance(tables, list):
         return []
-    return [table.get(name) if isinstance(table, dict) else None for table in tables]
+    values = [table.get(name) if isinstance(table, dict) else None for table in tables]
+    if name == "location":
+        return [normpath(value) if isinstance(value, str) else value for value in values]
+    return values
 
 
 def _problem(details: ErrorDetails, model: type[BaseModel], file: str) -> ConfigurationError:

@@ -489,7 +489,7 @@ CASES: dict[str, tuple[str, Message]] = {
         ("used twice", "leerlauf.toml: source[1].id", "another id than source[0].id", "'prod'", ""),
     ),
     "folder twice": (
-        SOURCE + source("prod", "again"),
+        SOURCE + source("prod", "again").replace("exports", "./exports/"),
         (
             "used twice",
             "leerlauf.toml: source[1].location",

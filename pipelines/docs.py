@@ -1,0 +1,126 @@
+"""The generated parts of README.md: `python -m pipelines.docs` writes them again.
+
+Each part stands between two comments that name it. What is written there comes from the command
+line, the schema, the headers of the SQL files and a run of the demo, so it cannot grow old.
+"""
+
+import io
+import re
+import sys
+from collections.abc import Callable, Iterator
+from itertools import groupby
+from operator import attrgetter
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from rich.console import Console
+from typer.main import get_command
+
+from pipelines import config, demo, month, reading, reference
+from pipelines.cli import app
+from pipelines.lake import Lake
+from pipelines.show_clusters import Block, overview
+from pipelines.show_teams import comparisons
+
+README = Path(__file__).resolve().parent.parent / "README.md"
+COMMON = {"--config", "--lake", "--json", "--help"}
+SHOWN_CLUSTER = "worked-example"
+PART = re.compile(r"(<!-- begin (\w+) -->\n).*?(<!-- end \2 -->)", re.DOTALL)
+COLUMNS = 80
+
+
+def main() -> None:
+    """Write the generated parts again and say whether anything changed."""
+    before = README.read_text(encoding="utf-8")
+    after = current(before)
+    README.write_text(after, encoding="utf-8")
+    sys.stderr.write(f"{README.name} {'is current' if after == before else 'written'}\n")
+
+
+def current(text: str) -> str:
+    """Return `text` with each generated part as it should be."""
+    return PART.sub(lambda found: f"{found[1]}\n{PARTS[found[2]]()}\n\n{found[3]}", text)
+
+
+def commands() -> str:
+    """Return one row per command, with its arguments and the options of its own."""
+    rows = ["| command | does |", "|---|---|"]
+    for name, command in get_command(app).commands.items():  # type: ignore[attr-defined]
+        words = [f"leerlauf {name}", *_words(command)]
+        rows.append(f"| `{' '.join(words)}` | {command.help.splitlines()[0]} |")
+    return "\n".join(rows)
+
+
+def methods() -> str:
+    """Return one row per method, in the words of its file."""
+    rows = ["| method | does | use it when | unfair when |", "|---|---|---|---|"]
+    for header in reference.methods():
+        fair, unfair = header.parts["use it when"], header.parts["unfair when"]
+        rows.append(f"| `{header.name}` | {header.does} | {fair} | {unfair} |")
+    return "\n".join(rows)
+
+
+def tables() -> str:
+    """Return every table with its columns, types and meanings."""
+    parts = []
+    for table, columns in groupby(reference.columns(), key=attrgetter("table")):
+        rows = [f"#### {table}", "", "| column | type | meaning |", "|---|---|---|"]
+        for column in columns:
+            unit = f" ({column.unit})" if column.unit else ""
+            rows.append(f"| `{column.column}` | {column.type} | {column.meaning}{unit} |")
+        parts.append("\n".join(rows))
+    return "\n\n".join(parts)
+
+
+def views() -> str:
+    """Return one row per view that stands beside the tables."""
+    rows = ["| view | holds |", "|---|---|"]
+    rows += [f"| `{view.name}` | {view.does} |" for view in reference.views()]
+    return "\n".join(rows)
+
+
+def system_namespaces() -> str:
+    """Return the namespaces that are shared operation unless the file says otherwise."""
+    return ", ".join(f"`{name}`" for name in config.SYSTEM_NAMESPACES)
+
+
+def picture() -> str:
+    """Return what the demo shows of all clusters, and of the worked example."""
+    with TemporaryDirectory() as folder:
+        read = config.load(demo.prepare(Path(folder)))
+        outcome = month.run(read, demo.MONTH)
+        con = Lake(read.lake.path).connect(outcome.record)
+        whole = reading.month(con, outcome.record)
+    out = io.StringIO()
+    console = Console(file=out, width=COLUMNS, markup=False, highlight=False, emoji=False)
+    cluster = next(row for row in whole.clusters if row["cluster_name"] == SHOWN_CLUSTER)
+    console.print(
+        *overview(whole), "", Block(whole, cluster), *comparisons(whole, cluster), sep="\n"
+    )
+    lines = [line.rstrip() for line in out.getvalue().splitlines()]
+    return "```text\n" + "\n".join(lines).strip("\n") + "\n```"
+
+
+PARTS: dict[str, Callable[[], str]] = {
+    "picture": picture,
+    "commands": commands,
+    "methods": methods,
+    "tables": tables,
+    "views": views,
+    "system_namespaces": system_namespaces,
+}
+"""The generated parts by name."""
+
+
+def _words(command: Any) -> Iterator[str]:
+    """Yield the arguments and the options of a command as a person types them."""
+    for parameter in command.params:
+        if parameter.param_type_name == "argument":
+            yield parameter.metavar
+        elif not COMMON & set(parameter.opts):
+            yield f"[{parameter.opts[0]} {parameter.metavar}]"
+
+
+if __name__ == "__main__":
+    main()
