@@ -90,7 +90,8 @@ class _Overview:
             blocks = bar(kinds, max(width, 0), ascii_only=options.ascii_only)
             bill, idle = money(total_of(kinds), digits), money(kinds["idle"], digits)
             currency = Text(cluster["billing_currency"], style="dim")
-            table.add_row(clean(name, WIDEST_SHORT), blocks, bill, currency, idle, ratio(cluster))
+            short = Text(clean(name, WIDEST_SHORT))
+            table.add_row(short, blocks, bill, currency, idle, ratio(cluster))
         return table
 
 

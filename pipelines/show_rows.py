@@ -100,7 +100,7 @@ class _Rows:
     """Rows as a table, or, where that is too wide, one below the other."""
 
     def __init__(self, names: list[str], rows: list[tuple[object, ...]]) -> None:
-        self.names, self.rows = [clean(name) for name in names], rows
+        self.names, self.rows = [Text(clean(name)) for name in names], rows
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         table = Table(box=box.SIMPLE, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))

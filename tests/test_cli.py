@@ -321,6 +321,7 @@ FORBIDDEN = {
     "an extension": "INSTALL httpfs",
     "the network": "FROM 'http://127.0.0.1:1/x.csv'",
     "two queries": "SELECT 1; SELECT 2",
+    "a copy and a query": "COPY (SELECT 1) TO '{table}' (USE_TMP_FILE false); SELECT 1",
     "a query and a copy": "SELECT 1; COPY statements TO '{folder}/out.csv'",
     "nothing": "",
     "a comment": "-- nothing",
@@ -406,8 +407,16 @@ def test_a_terminal_sees_a_table_and_colour(lake: Path) -> None:
     assert "1 row" in shown
 
 
-def test_progress_goes_to_a_terminal_only(demo: Path, tmp_path: Path) -> None:
+def test_progress_goes_to_a_terminal_only(
+    demo: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     file = demo / "leerlauf-demo" / "leerlauf.toml"
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    assert said(capsys, "run", MONTH, "--config", file, "--lake", tmp_path / "lake").err == ""
+    monkeypatch.delenv("FORCE_COLOR")
     shown = on_a_terminal("run", MONTH, "--config", str(file), "--lake", str(tmp_path / "lake"))
     assert all(stage in shown for stage in ("fetch", "slice", "normalise", "ledger", "write"))
 

@@ -23,9 +23,12 @@ def month() -> Month:
 
 
 def lines(page: RenderableType, width: int = 80, encoding: str = "utf-8") -> list[str]:
-    """Return the lines a page has without colour, stripped on the right."""
+    """Return the lines a page has without colour, stripped on the right.
+
+    The console reads markup, so that a name that reaches it as markup would show.
+    """
     out = io.TextIOWrapper(io.BytesIO(), encoding=encoding, errors="replace")
-    Console(file=out, width=width, markup=False, highlight=False, emoji=False).print(page)
+    Console(file=out, width=width, highlight=False).print(page)
     out.seek(0)
     return [line.rstrip() for line in out.read().splitlines()]
 
@@ -289,7 +292,13 @@ def test_a_team_cannot_draw_on_the_page() -> None:
 
 def test_a_cluster_cannot_draw_on_the_page() -> None:
     rows = [workload("a", "1", cluster_name="[red]\x1b[2J", cluster_id="x\ny")]
-    assert "[red]�[2J  aws  x�y" in lines(show.summary(month_of(rows)))
+    shown = lines(show.summary(month_of([*rows, workload("a", "1")])))
+    assert "[red]�[2J  aws  x�y" in shown
+    assert any(line.startswith("[red]�[2J  ███") for line in shown)
+
+
+def test_a_column_cannot_draw_on_the_page() -> None:
+    assert answered(Given(["[red]x", "y"], ("[b]", "[/]")))[0] == "[red]x  y"
 
 
 # ---------------------------------------------------------------------------------------------
