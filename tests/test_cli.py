@@ -337,7 +337,12 @@ def test_sql_reads_the_lake_and_nothing_else(
 ) -> None:
     secret = tmp_path / "secret.csv"
     secret.write_text("password\nhunter2\n")
-    table = next((lake / "statements").rglob("*.parquet"))
+    opened = Lake(lake)
+    (table,) = (
+        path
+        for path in opened.files(opened.newest(MONTH), "statements")
+        if path.suffix == ".parquet"
+    )
     before = table.read_bytes()
     names = {"secret": secret, "folder": tmp_path, "table": table}
     refused = said(capsys, "sql", FORBIDDEN[case].format_map(names), "--lake", lake)
