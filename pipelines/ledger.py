@@ -32,12 +32,13 @@ RULES = (
 )
 POSTINGS = (
     Step("variants", "distribute/variants"),
+    Step("assignments", "distribute/assignments"),
     Step("distributions", "distribute/distributions"),
     Step("workload_costs", "distribute/workload_costs"),
     Step("participants", "distribute/participants"),
     Step("weights", "distribute/weights", "VIEW"),
     Step("claims", "distribute/claims", "VIEW"),
-    Step("variant_postings", "distribute/postings"),
+    Step("shares", "distribute/postings"),
     Step("postings", "publish/postings"),
 )
 STATEMENTS = (

@@ -1,13 +1,13 @@
--- promise_3_distribution: every pool is posted, neither more nor less, in every variant.
+-- promise_3_distribution: every pool is posted, neither more nor less, by every method in use.
 --
--- reads    distributions, pools, variant_postings, settings
--- returns  findings columns; one error per pool and variant whose postings differ from it
+-- reads    distributions, pools, shares, settings
+-- returns  findings columns; one error per pool and method whose postings differ from it
 WITH
 posted AS (
     SELECT
         distribution,
         sum(amount) AS amount
-    FROM variant_postings
+    FROM shares
     GROUP BY distribution
 )
 
@@ -17,7 +17,7 @@ SELECT
     'error' AS severity,
     pools.provider,
     pools.cluster_id,
-    distributions.variant || ': ' || pools.pool_id AS "where",
+    concat_ws(' ', distributions.method, distributions."by") || ': ' || pools.pool_id AS "where",
     pools.pool_amount::VARCHAR AS expected,
     coalesce(posted.amount::VARCHAR, 'no posting') AS actual,
     (posted.amount - pools.pool_amount)::VARCHAR AS difference,

@@ -1,4 +1,4 @@
--- variant_postings: gives every pool to its claimants. The only place where money moves.
+-- shares: gives every pool to its claimants. The only place where money moves.
 --
 -- reads    claims
 -- returns  distribution, claimant, team, weight, weight_total, amount (DECIMAL(38,12))
@@ -11,10 +11,9 @@ WITH
 rounded_down AS (
     SELECT
         *,
-        quanta(abs(pool_amount)) AS pool_quanta,
         sum(parts) OVER (PARTITION BY distribution) AS parts_total,
         pool_quanta * parts // parts_total AS whole,
-        pool_quanta * parts % parts_total AS leftover
+        pool_quanta * parts - whole * parts_total AS leftover
     FROM claims
 ),
 
@@ -37,5 +36,5 @@ SELECT
     weight,
     weight_total,
     coalesce(claimant, bearer) AS team,
-    money(sign(pool_amount) * (whole + (turn <= missing)::INTEGER)) AS amount
+    money((whole + (turn <= missing)::INTEGER) * if(is_negative, -1, 1)) AS amount
 FROM ranked

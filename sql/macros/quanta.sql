@@ -2,9 +2,8 @@
 --
 -- returns  HUGEINT
 -- promise  exact over the whole range of DECIMAL(38,12)
--- how      whole units and the rest are scaled apart: `amount * 1000000000000` alone overflows
---          from 1e14 on, and a detour over DOUBLE is not exact.
+-- how      its digits without the point. `amount * 1000000000000` overflows from 1e14 on, and a
+--          detour over DOUBLE is not exact.
 CREATE OR REPLACE TEMP MACRO quanta(amount) AS (
-    trunc(amount)::HUGEINT * 1000000000000::HUGEINT
-    + ((amount - trunc(amount)) * 1000000000000)::HUGEINT
+    replace(amount::DECIMAL(38, 12)::VARCHAR, '.', '')::HUGEINT
 )

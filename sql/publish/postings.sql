@@ -1,18 +1,18 @@
 -- postings: what the rules in force gave to whom, with all that explains it.
 --
--- reads    variant_postings, distributions, pools, settings
+-- reads    shares, assignments, pools, settings
 -- returns  the columns of table postings (transforms/schema.py)
 WITH
 in_force AS (
     SELECT
-        distributions.method,
+        assignments.method,
         pools.*,
-        posted.* EXCLUDE (distribution),
+        shares.* EXCLUDE (distribution),
         pools.row_kind IN ('workload', 'unattributed') AS is_direct
-    FROM variant_postings AS posted
-    INNER JOIN distributions USING (distribution)
+    FROM shares
+    INNER JOIN assignments USING (distribution)
     INNER JOIN pools USING (pool)
-    WHERE distributions.variant = 'rules'
+    WHERE assignments.variant = 'rules'
 )
 
 SELECT

@@ -1,21 +1,21 @@
 -- team_amounts: what each team bears of each row kind, in each variant.
 --
--- reads    variant_postings, distributions, pools, variants
+-- reads    shares, assignments, pools, variants
 -- returns  variant, provider, cluster_id, billing_currency, team, kind, amount
 -- promise  a variant takes the kinds it forces from its own postings and all others from the
 --          rules in force
 WITH
 by_variant AS (
     SELECT
-        distributions.variant,
+        assignments.variant,
         pools.provider,
         pools.cluster_id,
         pools.billing_currency,
-        variant_postings.team,
+        shares.team,
         pools.row_kind AS kind,
-        sum(variant_postings.amount) AS amount
-    FROM variant_postings
-    INNER JOIN distributions USING (distribution)
+        sum(shares.amount) AS amount
+    FROM shares
+    INNER JOIN assignments USING (distribution)
     INNER JOIN pools USING (pool)
     GROUP BY ALL
 )
