@@ -17,8 +17,9 @@ SELECT
         'not known: ' || array_to_string(any_value(blind_spots.kinds), ', ')
     ) AS actual,
     sum(charges.cost)::VARCHAR AS difference,
-    'switch on the provider''s own cost split for Kubernetes (connectors/README.md names the '
-    || 'setting for each provider); it works from that day on, never backwards' AS hint
+    'switch on the provider''s split of cluster cost (called split cost allocation data, cost '
+    || 'allocation or cost analysis) for this account, and in the export too where it has a box '
+    || 'for it; it counts from that day on, never backwards' AS hint
 FROM charges
 CROSS JOIN settings
 LEFT JOIN blind_spots
