@@ -533,6 +533,12 @@ def test_a_bill_without_any_cluster_is_published_with_a_warning() -> None:
     assert ledger.broken_promises(con) == []
 
 
+def test_cost_of_a_cluster_that_has_no_name_is_not_lost_in_silence() -> None:
+    con = book([workload("ads", "1"), workload("web", "2", cluster_id=None)])
+    rules = {broken["rule"] for broken in ledger.broken_promises(con)}
+    assert rules == {"promise_2_cluster", "promise_3_postings", "promise_4_lines"}
+
+
 # -------------------------------------------------------------------------- tolerance
 
 

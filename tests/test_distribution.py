@@ -261,6 +261,18 @@ def test_a_method_neither_loses_nor_makes_money_at_length(method: str, rows: lis
     balances(method, rows)
 
 
+@pytest.mark.parametrize("method", METHODS)
+def test_a_method_returns_exact_weights(method: str) -> None:
+    """One DOUBLE among the methods would make doubles of all weights."""
+    con = book(MONTH, rule("all", method, *POOL_KINDS))
+    weights = con.sql(queries.read(f"distribute/weights/{method}"))
+    assert dict(zip(weights.columns, map(str, weights.types), strict=True)) == {
+        "distribution": "BIGINT",
+        "claimant": "VARCHAR",
+        "weight": "DECIMAL(38,12)",
+    }
+
+
 def errors(con: duckdb.DuckDBPyConnection) -> list[str]:
     """Return the rules of error findings; no provider measured the idle of these cases."""
     found = con.sql("SELECT rule FROM findings WHERE severity = 'error' ORDER BY ALL")

@@ -1,6 +1,6 @@
 -- promise_6_idle: no usage-based cost is idle, and no node reserve where the reserve is known.
 --
--- reads    normalised, settings
+-- reads    charges, settings
 -- returns  findings columns; one error per cluster and resource kind with usage-based idle, and
 --          one per node and day whose known reserve was left in idle
 WITH
@@ -15,9 +15,9 @@ nodes AS (
         charge_period_start,
         sum(capacity_quantity) FILTER (WHERE row_kind = 'idle')
         - sum(allocatable_quantity) FILTER (WHERE row_kind = 'idle') AS reserve,
-        sum(coalesce(effective_cost, billed_cost)) FILTER (WHERE row_kind = 'idle') AS idle,
+        sum(cost) FILTER (WHERE row_kind = 'idle') AS idle,
         count(*) FILTER (WHERE reason = 'node_reserve') AS reserve_rows
-    FROM normalised
+    FROM charges
     WHERE row_kind IN ('idle', 'system_overhead')
     GROUP BY ALL
 ),
@@ -30,7 +30,7 @@ offending AS (
         resource_kind AS place,
         'no idle of this resource kind: it is billed by use' AS expected,
         count(*) || ' idle rows' AS actual
-    FROM normalised
+    FROM charges
     WHERE row_kind = 'idle' AND resource_kind NOT IN ('cpu', 'memory', 'gpu', 'compute', 'storage')
     GROUP BY provider, source, cluster_id, resource_kind
     UNION ALL
