@@ -19,10 +19,11 @@ START_SECONDS = 180
 STOP_SECONDS = 20
 
 
-@pytest.fixture(scope="session")
-def root() -> Path:
-    """The folder of the checkout."""
-    return ROOT
+@pytest.fixture(autouse=True)
+def _plain_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keep the terminal somebody works in out of what the tests compare."""
+    for name in ("NO_COLOR", "FORCE_COLOR", "COLUMNS"):
+        monkeypatch.delenv(name, raising=False)
 
 
 @contextmanager
