@@ -694,6 +694,14 @@ def test_one_rule_holds_for_a_cluster_even_where_rows_know_two_names_of_it() -> 
     assert distributed(con) == [("ads", "cpu", Decimal(8))]
 
 
+@pytest.mark.parametrize("names", [("old", "renamed"), ("renamed", "old")])
+def test_of_two_names_of_a_cluster_the_same_one_counts_in_every_run(names: tuple[str, ...]) -> None:
+    con = book(
+        [idle("5", cluster_name=name) for name in names], rule("r", "none", cluster=["ren*"])
+    )
+    assert con.sql("SELECT DISTINCT allocation_rule FROM postings").fetchall() == [("r",)]
+
+
 def test_no_rule_reaches_workload_or_unattributed() -> None:
     rows = [workload("ads", "1"), workload("web", "2"), charge("4", row_kind="unattributed")]
     con = book(rows, rule("greedy", "even", "workload", "unattributed", "idle"))
