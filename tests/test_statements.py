@@ -35,7 +35,7 @@ EVERY_KIND = [
     workload("web", "1", workload_idle=None),
     workload(None, "0.5"),
     idle("4"),
-    charge("0.333", row_kind="headroom", reason="placeholder_pods"),
+    charge("0.333", row_kind="headroom", reason="placeholder_pods", workload_idle=Decimal(9)),
     charge("0.1", row_kind="system_overhead", reason="system_namespace"),
     charge("0.2", row_kind="cluster_fee", reason="control_plane", resource_kind="other"),
     charge("0.3", row_kind="shared", reason="network", resource_kind="network"),
@@ -188,9 +188,12 @@ def test_rounding_adds_up_in_every_variant(currency: str, rows: list[Row], scale
 # -------------------------------------------------------------------- missing is not zero
 
 
+NOBODY: dict[str, Any] = {"split_source": None}
 UNSPLIT = [
-    charge("7", row_kind="unattributed", reason="no_split_source", resource_kind="compute"),
-    charge("1", row_kind="cluster_fee", reason="control_plane", resource_kind="other"),
+    charge(
+        "7", row_kind="unattributed", reason="no_split_source", resource_kind="compute", **NOBODY
+    ),
+    charge("1", row_kind="cluster_fee", reason="control_plane", resource_kind="other", **NOBODY),
 ]
 
 
@@ -208,12 +211,12 @@ def test_kinds_of_a_cluster_that_nobody_split_are_unknown_in_all_its_lines() -> 
     assert comparison == [(None, None, None)]
 
 
-def test_a_kind_with_rows_is_known_where_a_part_of_the_month_was_split() -> None:
+def test_every_kind_is_known_where_a_part_of_the_month_was_split() -> None:
     con = book([*UNSPLIT, workload("ads", "2"), idle("3")], rule("r", "even"))
     assert lines(con, "team, workload, idle, headroom, total") == [
-        ("ads", 2, 3, None, 5),
-        ("platform", 0, 0, None, 1),
-        (None, 0, 0, None, 7),
+        ("ads", 2, 3, 0, 5),
+        ("platform", 0, 0, 0, 1),
+        (None, 0, 0, 0, 7),
     ]
 
 
