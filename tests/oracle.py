@@ -5,8 +5,8 @@ It shares no code with the pipeline. `oracle_files` reads the exports; `oracle_s
 `oracle_ledger` distributes; this page adds up. Where the contract leaves room the literal reading
 was taken, and each module lists its choices. Those made here:
 
-* A kind of which a cluster has no rows at all is unknown (None) where the cluster also has
-  `no_split_source` rows; this goes for `workload`, `idle` and `headroom`, each by itself.
+* Of a cluster with `no_split_source` rows whose nodes nobody ever split, the kinds `workload`,
+  `idle` and `headroom` are unknown (None), each where it has no rows at all.
 * Rounding: the cluster's total to the cent, half-even; then lines to that total, then the kinds of
   a line to its own, each by largest remainder of the amounts rounded down. Of equal remainders
   the first team (no team last) or the first kind gets the cent.
@@ -136,7 +136,8 @@ class Books:
     def unknown_kinds(self, cluster: str) -> list[str]:
         """Return the kinds nobody can know for a cluster."""
         rows = [piece for piece in self.clustered if piece.cluster == cluster]
-        if all(piece.reason != "no_split_source" for piece in rows):
+        is_split = any(piece.is_split for piece in rows)
+        if is_split or all(piece.reason != "no_split_source" for piece in rows):
             return []
         known = {piece.row_kind for piece in rows}
         return [kind for kind in ("workload", "idle", "headroom") if kind not in known]

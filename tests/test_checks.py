@@ -655,7 +655,11 @@ def test_a_gap_between_bill_and_split_is_a_warning(gaps: list[str], warnings: Fi
 )
 def test_a_cluster_without_a_split_is_a_warning(more: list[Row], actual: str) -> None:
     unsplit = charge(
-        "7", row_kind="unattributed", reason="no_split_source", resource_kind="compute"
+        "7",
+        row_kind="unattributed",
+        reason="no_split_source",
+        resource_kind="compute",
+        split_source=None,
     )
     con = book([unsplit, *more])
     assert found(con, "no_split_source") == [

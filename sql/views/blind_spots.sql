@@ -4,14 +4,23 @@
 -- returns  provider, cluster_id, kinds (list of row kinds); clusters where all is known are not
 --          in it
 -- promise  missing is not zero: what stands here is NULL in every summary, never 0. A cluster
---          that was split for a part of the month has rows of the kind, so the kind is known.
+--          whose nodes were split at any time of the month is not in it: all its kinds are known.
 WITH
+split AS (
+    SELECT DISTINCT
+        provider,
+        cluster_id
+    FROM normalised
+    WHERE split_source IS NOT NULL
+),
+
 unsplit AS (
     SELECT DISTINCT
         provider,
         cluster_id,
         unnest(['workload', 'idle', 'headroom']) AS row_kind
     FROM normalised
+    ANTI JOIN split USING (provider, cluster_id)
     WHERE row_kind = 'unattributed' AND reason = 'no_split_source'
 )
 
