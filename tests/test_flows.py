@@ -48,6 +48,13 @@ def ask(env: dict[str, str], path: str) -> Any:
         return json.load(answer)
 
 
+@pytest.fixture(autouse=True)
+def _no_home_of_its_own(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Keep Prefect, imported here, from making a folder in somebody's home."""
+    monkeypatch.setenv("PREFECT_HOME", str(tmp_path / "prefect"))
+    monkeypatch.setenv("DO_NOT_TRACK", "1")
+
+
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """A folder of somebody's own, with the demo's configuration in it."""
