@@ -17,7 +17,7 @@ export UV_COMPILE_BYTECODE = 1
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test lint format lock fixtures bench soak clean
+.PHONY: help demo test lint format lock docs fixtures bench soak clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-9s %s\n", $$1, $$2}' Makefile
@@ -36,7 +36,7 @@ lint: .venv/all ## ruff, mypy and sqlfluff
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/sqlfluff lint --disable-progress-bar sql
+	$(BIN)/sqlfluff lint --disable-progress-bar sql transforms
 
 soak: .venv/all ## the long seeded campaigns
 	$(BIN)/pytest --numprocesses $(WORKERS) --timeout 0 -m soak
@@ -49,10 +49,13 @@ bench: .venv/all ## speed and memory against a plain aggregation of the same fil
 format: .venv/all ## put Python and SQL into form
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
-	$(BIN)/sqlfluff fix --disable-progress-bar sql
+	$(BIN)/sqlfluff fix --disable-progress-bar sql transforms
 
 fixtures: .venv/all ## make the synthetic exports again, the same bytes each time
 	$(BIN)/python -m fixtures.make
+
+docs: .venv/all ## write the generated parts of the README again
+	$(BIN)/python -m pipelines.docs
 
 lock: $(UV) ## write requirements.lock again
 	$(UV) pip compile pyproject.toml --quiet --all-extras --group dev --upgrade \

@@ -55,7 +55,7 @@ def service(
 
 @pytest.fixture(scope="session")
 def prefect_env(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
-    """The environment of a client of a Prefect server of this session's own."""
+    """The environment of a client of the tests' own Prefect server."""
     folder = tmp_path_factory.mktemp("prefect")
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))

@@ -10,7 +10,7 @@ from importlib.resources import files
 import polars as pl
 
 from transforms.aws.charges import charges
-from transforms.aws.columns import canonical_names, divide, resolve
+from transforms.aws.columns import COSTS, canonical_names, divide, resolve
 from transforms.aws.combine import combine
 from transforms.aws.split import hours, pods
 from transforms.aws.tags import discover
@@ -27,18 +27,8 @@ _BILL_COLUMNS = (
     "line_item_operation",
     "line_item_currency_code",
     "line_item_unblended_cost",
-    "line_item_net_unblended_cost",
     "reservation_reservation_a_r_n",
-    "reservation_effective_cost",
-    "reservation_net_effective_cost",
-    "reservation_unused_amortized_upfront_fee_for_billing_period",
-    "reservation_unused_recurring_fee",
-    "reservation_net_unused_amortized_upfront_fee_for_billing_period",
-    "reservation_net_unused_recurring_fee",
-    "savings_plan_savings_plan_effective_cost",
-    "savings_plan_net_savings_plan_effective_cost",
-    "savings_plan_total_commitment_to_date",
-    "savings_plan_used_commitment",
+    *COSTS,
 )
 
 

@@ -42,9 +42,8 @@ OPTIONAL_TEXT = (
     "split_line_item_parent_resource_id",
 )
 OPTIONAL_TIME = ("line_item_usage_end_date",)
-OPTIONAL_AMOUNT = (
+COSTS = (
     "line_item_net_unblended_cost",
-    "pricing_public_on_demand_cost",
     "reservation_effective_cost",
     "reservation_net_effective_cost",
     "reservation_unused_amortized_upfront_fee_for_billing_period",
@@ -56,6 +55,9 @@ OPTIONAL_AMOUNT = (
     "savings_plan_total_commitment_to_date",
     "savings_plan_used_commitment",
 )
+"""What amortised amounts are made of, beside the unblended cost."""
+
+OPTIONAL_AMOUNT = (*COSTS, "pricing_public_on_demand_cost")
 SPLIT_REQUIRED = (
     "split_line_item_split_usage",
     "split_line_item_reserved_usage",
