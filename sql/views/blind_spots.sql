@@ -16,12 +16,12 @@ split AS (
 
 unsplit AS (
     SELECT DISTINCT
-        provider,
-        cluster_id,
+        normalised.provider,
+        normalised.cluster_id,
         unnest(['workload', 'idle', 'headroom']) AS row_kind
     FROM normalised
     ANTI JOIN split USING (provider, cluster_id)
-    WHERE row_kind = 'unattributed' AND reason = 'no_split_source'
+    WHERE normalised.row_kind = 'unattributed' AND normalised.reason = 'no_split_source'
 )
 
 SELECT
