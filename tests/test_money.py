@@ -1,10 +1,11 @@
 """Amounts are divided without a rest, and what could wrap around is refused."""
 
 from decimal import Decimal
+from fractions import Fraction
 
 import polars as pl
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from transforms.errors import InputError
@@ -24,12 +25,17 @@ def divide(total: Decimal, weights: list[Decimal]) -> list[Decimal]:
     ).to_list()
 
 
+@example(
+    Decimal("999999.989999996501"),
+    [Decimal("-999999.920000003599"), Decimal("999999.929999997679")],
+)
 @given(AMOUNTS, st.lists(AMOUNTS, min_size=1, max_size=12).filter(lambda w: sum(w) != 0))
 def test_the_parts_add_up_exactly(total: Decimal, weights: list[Decimal]) -> None:
-    parts = divide(total, weights)
+    parts = [Fraction(part) for part in divide(total, weights)]
+    shares = [Fraction(total) * Fraction(weight) / Fraction(sum(weights)) for weight in weights]
     assert sum(parts) == total
-    for part, weight in zip(parts, weights, strict=True):
-        assert abs(part - total * weight / sum(weights)) < 2 * QUANTUM
+    for part, share in zip(parts, shares, strict=True):
+        assert abs(part - share) < 2 * Fraction(QUANTUM)
 
 
 @pytest.mark.parametrize(
@@ -69,7 +75,9 @@ def test_amounts_that_would_wrap_around_are_refused() -> None:
 
 
 def test_quanta_and_back_is_the_same_amount() -> None:
-    amounts = _decimals(["0.000000000001", "-123456789.987654321012", "0", "99999999999999"])
+    amounts = _decimals(
+        ["0.000000000001", "-123456789.987654321012", "0", "-999999999999999999999999.9"]
+    )
     frame = pl.DataFrame({"amount": amounts}, schema={"amount": MONEY})
     assert frame.select(from_quanta(quanta(pl.col("amount")))).to_series().to_list() == amounts
 

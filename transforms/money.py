@@ -16,6 +16,7 @@ QUANTUM = Decimal("0.000000000001")
 DUST_PER_ROW = Decimal("0.000000001")
 """How far a provider's own doubles may miss each other, for each row that takes part."""
 
+_PER_UNIT = 10**12
 _LARGEST_PRODUCT = 1.6e38
 
 
@@ -25,8 +26,13 @@ def quanta(amount: pl.Expr) -> pl.Expr:
 
 
 def from_quanta(count: pl.Expr) -> pl.Expr:
-    """Return an integer expression of quanta as money."""
-    return count.cast(MONEY) * pl.lit(QUANTUM, dtype=MONEY)
+    """Return an integer expression of quanta as money.
+
+    Whole units and the rest are cast apart: quanta cast at once would need twice the digits.
+    """
+    unit = pl.lit(_PER_UNIT, dtype=pl.Int128)
+    rest = (count % unit).cast(MONEY) * pl.lit(QUANTUM, dtype=MONEY)
+    return (count // unit).cast(MONEY) + rest
 
 
 def zero() -> pl.Expr:
