@@ -220,6 +220,11 @@ def test_every_kind_is_known_where_a_part_of_the_month_was_split() -> None:
     ]
 
 
+def test_pods_that_are_billed_directly_are_known_where_nobody_split_the_nodes() -> None:
+    con = book([*UNSPLIT, workload("ads", "2", split_source=None)])
+    assert lines(con, "team, workload, idle, headroom")[0] == ("ads", 2, None, None)
+
+
 def test_other_clusters_are_not_touched_by_what_one_does_not_know() -> None:
     con = book([*UNSPLIT, workload("ads", "2", cluster_id="arn:b", cluster_name="b")])
     assert lines(con, "team, workload, idle, headroom")[2] == ("ads", 2, 0, 0)
