@@ -5,6 +5,7 @@ folder, or a flat folder of files. The manifest decides what belongs to a delive
 location has no manifest at all, the files of the month's folder count, or those of a flat folder.
 """
 
+import os
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from pathlib import Path, PurePosixPath
@@ -40,14 +41,14 @@ def fetch(delivery: Delivery, into: Path) -> Receipt:
 
 def _whole_export(location: str) -> str:
     """Return the export's folder for its `data` folder: the manifests lie beside that."""
-    path = Path(location).resolve()
+    path = Path(os.path.realpath(location))
     beside = path.name == "data" and (path.parent / "metadata").is_dir()
     return str(path.parent) if beside else location
 
 
 def _month(store: Store, file: RemoteFile) -> str | None:
     """Return the month that the path of `file` names; the location's own name counts too."""
-    return month_of(f"{Path(store.location).resolve().name}/{file.path}")
+    return month_of(f"{Path(os.path.realpath(store.location)).name}/{file.path}")
 
 
 # ------------------------------------------------------------------------- with manifests

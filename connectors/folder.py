@@ -20,7 +20,7 @@ class FolderStore:
     def __init__(self, location: str) -> None:
         """Raise `DeliveryError` (exit code 2) where `location` is not a folder."""
         self.location = location
-        self._root = Path(location).resolve()
+        self._root = _resolved(Path(location))
         if not self._root.is_dir():
             raise DeliveryError(
                 "the location is not a folder" if self._root.exists() else "no such folder",
@@ -78,7 +78,7 @@ class FolderStore:
         )
 
     def _leads_outside(self, path: Path) -> bool:
-        return not path.resolve().is_relative_to(self._root)
+        return not _resolved(path).is_relative_to(self._root)
 
     def _open(self, file: RemoteFile) -> BinaryIO:
         path = self._root / file.path
@@ -88,7 +88,7 @@ class FolderStore:
                 exit_code=UNREADABLE,
                 where=file.uri,
                 expected=f"a file below {self._root}",
-                got=str(path.resolve()),
+                got=str(_resolved(path)),
                 hint="copy the file there, or set `location` to the folder that holds it",
             )
         try:
@@ -105,3 +105,8 @@ class FolderStore:
             got=error.strerror or str(error),
             hint="check its permissions and the disk, then run the command again",
         )
+
+
+def _resolved(path: Path) -> Path:
+    """Return `path` without links. A circle of links stays as it is, and cannot be opened."""
+    return Path(os.path.realpath(path))

@@ -308,6 +308,16 @@ def test_a_link_never_leads_outside(tmp_path: Path) -> None:
     assert [file.sha256 for file in receipt.files] == [hashlib.sha256(b"inside").hexdigest()]
 
 
+def test_links_in_a_circle(tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in/a.csv").symlink_to("a.csv")
+    (tmp_path / "loop").symlink_to("loop")
+    for location, code in (("in", 3), ("loop", 2)):
+        with pytest.raises(DeliveryError) as caught:
+            aws.discover(str(tmp_path / location), "2026-10")
+        assert caught.value.exit_code == code
+
+
 # ------------------------------------------------------------------------------ the copies
 
 
