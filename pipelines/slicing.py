@@ -13,6 +13,7 @@ from pathlib import Path
 
 import polars as pl
 
+from pipelines.errors import ConfigurationError
 from pipelines.exports import reading, scan
 from pipelines.providers import Provider
 from transforms.sliced import Context, Sliced
@@ -31,13 +32,18 @@ class RawFile:
 def slice_source(
     provider: Provider, files: Sequence[RawFile], context: Context, cache: Path
 ) -> Sliced:
-    """Return the slices of one source and month."""
+    """Return the slices of one source and month.
+
+    Raises ConfigurationError where the month has no billed row: an empty sum proves nothing.
+    """
     folders = [slice_file(provider, file, context, cache) for file in files]
     named = [
         (file, folder) for file, folder in zip(files, folders, strict=True) if folder is not None
     ]
+    if not named:
+        raise _nothing(context, "files without a row")
     parts = sorted({part.stem for _, folder in named for part in folder.glob("*.parquet")})
-    return provider.transform.combine(
+    sliced = provider.transform.combine(
         {
             part: pl.concat(
                 [
@@ -51,6 +57,22 @@ def slice_source(
             for part in parts
         },
         context,
+    )
+    fates = sliced.totals.filter(cost_view="billed").group_by("fate").agg(pl.col("rows").sum())
+    rows = dict(fates.sort("fate").iter_rows())
+    if not rows.get("sliced"):
+        found = ", ".join(f"{count} rows of {fate}" for fate, count in rows.items())
+        raise _nothing(context, found or "no row at all")
+    return sliced
+
+
+def _nothing(context: Context, got: str) -> ConfigurationError:
+    return ConfigurationError(
+        f"no billed row of {context.billing_period}",
+        where=f"source {context.source}",
+        expected=f"rows that the bill of {context.billing_period} counts",
+        got=got,
+        hint="copy the export of that month here, or correct `location` of the source",
     )
 
 

@@ -286,6 +286,65 @@ def test_a_truncated_csv_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     assert "part-1.csv.gz" in refused(capsys, 3)["where"]
 
 
+@pytest.mark.parametrize(
+    ("column", "dtype"),
+    [
+        ("bill_billing_period_start_date", pl.Datetime("us")),
+        ("line_item_usage_start_date", pl.Datetime("us")),
+        ("line_item_currency_code", pl.String()),
+    ],
+)
+@pytest.mark.parametrize("row", [0, 1])
+def test_a_row_without_month_day_or_currency(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], column: str, dtype: pl.DataType, row: int
+) -> None:
+    emptied = pl.when(pl.int_range(pl.len()) == row).then(pl.lit(None, dtype=dtype))
+    deliver(tmp_path, lambda frame: frame.with_columns(emptied.otherwise(column).alias(column)))
+    finding = refused(capsys, 3)
+    assert finding["where"] == f"part-1.parquet, column {column}"
+    assert finding["actual"] == "a value is missing: 1 rows without one"
+
+
+def test_two_columns_of_one_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    twice = pl.lit(9.0).alias("lineItem/UnblendedCost")
+    deliver(tmp_path, lambda frame: frame.with_columns(twice))
+    finding = refused(capsys, 3)
+    assert finding["where"] == "part-1.parquet"
+    assert finding["actual"].endswith("line_item_unblended_cost, lineItem/UnblendedCost")
+
+
+@pytest.mark.parametrize(
+    ("change", "got"),
+    [
+        (lambda frame: frame.head(0), "no row at all"),
+        (
+            lambda frame: frame.filter(pl.col("line_item_operation") == "EKSPod-EC2"),
+            "8 rows of split_information",
+        ),
+        (
+            lambda frame: frame.with_columns(
+                pl.col("bill_billing_period_start_date").dt.offset_by("-1mo")
+            ),
+            "9 rows of other_period",
+        ),
+    ],
+)
+def test_a_month_without_a_billed_row(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], change: Change, got: str
+) -> None:
+    deliver(tmp_path, change)
+    finding = refused(capsys, 2)
+    assert finding["actual"] == f"no billed row of {MONTH}: {got}"
+
+
+def test_files_of_no_byte(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "exports" / "part-1.parquet").touch()
+    assert refused(capsys, 2)["actual"] == f"no billed row of {MONTH}: files without a row"
+    deliver(tmp_path)
+    (tmp_path / "exports" / "part-2.parquet").touch()
+    assert said(capsys, "run", MONTH).code == 0
+
+
 def newer_lake(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Run a month, and let a newer version have written it."""
     deliver(folder)

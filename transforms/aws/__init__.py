@@ -17,7 +17,7 @@ from transforms.aws.tags import discover
 
 __all__ = ["VERSION", "bill_columns", "bill_query", "combine", "slice_file"]
 
-VERSION = 1
+VERSION = 2
 """Raised when the parts of a file change, so that cached ones are not used again."""
 
 _BILL_COLUMNS = (

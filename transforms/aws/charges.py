@@ -118,12 +118,17 @@ def is_node() -> pl.Expr:
     ).fill_null(value=False)
 
 
+def fate(ours: str, period: str) -> pl.Expr:
+    """Return what becomes of a row; NULL where it does not say which month bills it."""
+    in_period = pl.col("bill_billing_period_start_date").dt.strftime("%Y-%m") == period
+    return pl.when(in_period).then(pl.lit(ours)).when(~in_period).then(pl.lit("other_period"))
+
+
 def _identity(period: str) -> list[pl.Expr]:
     start = pl.col("line_item_usage_start_date")
-    in_period = pl.col("bill_billing_period_start_date").dt.strftime("%Y-%m") == period
     kind = pl.col("line_item_line_item_type")
     return [
-        pl.when(in_period).then(pl.lit("sliced")).otherwise(pl.lit("other_period")).alias("fate"),
+        fate("sliced", period).alias("fate"),
         is_node().alias("is_node"),
         pl.when(is_node()).then(start.dt.truncate("1h")).alias("hour"),
         start.dt.date().alias("charge_date"),

@@ -71,6 +71,10 @@ SPLIT_OPTIONAL = (
     "split_line_item_public_on_demand_split_cost",
     "split_line_item_public_on_demand_unused_cost",
 )
+_READ = {
+    *(*REQUIRED_TEXT, *REQUIRED_TIME, *REQUIRED_AMOUNT),
+    *(*OPTIONAL_TIME, *OPTIONAL_AMOUNT, *SPLIT_REQUIRED, *SPLIT_OPTIONAL),
+}
 MAPS = ("resource_tags", "tags", "product")
 _TAG_COLUMN = re.compile(r"^resource_?tags[/_](?P<key>.+)$", re.IGNORECASE)
 _CAMEL = re.compile(r"(?<=[a-z0-9A-Z])(?=[A-Z])")
@@ -101,7 +105,7 @@ def divide(raw: pl.LazyFrame) -> tuple[pl.LazyFrame, pl.LazyFrame]:
     The raw column is compared, so that whole row groups are skipped unread.
     """
     schema = raw.collect_schema()
-    names = {canonical: raw_name for raw_name, canonical in canonical_names(list(schema)).items()}
+    names = _by_canonical(schema)
     _require(names, schema)
     operation = pl.col(names["line_item_operation"])
     is_split = operation.is_in(list(SPLIT_OPERATIONS))
@@ -112,10 +116,10 @@ def resolve(raw: pl.LazyFrame) -> pl.LazyFrame:
     """Return `raw` with the columns named above, typed, and the tag columns as they came.
 
     Shape: one row for each raw row. Money and quantities become exact decimals here, once.
-    Raises InputError where a needed column is missing.
+    Raises InputError where a needed column is missing, or there twice.
     """
     schema = raw.collect_schema()
-    names = {canonical: raw_name for raw_name, canonical in canonical_names(list(schema)).items()}
+    names = _by_canonical(schema)
     names.setdefault("reservation_reservation_a_r_n", names.get("reservation_reservation_arn", ""))
     _require(names, schema)
     return raw.select(
@@ -126,6 +130,21 @@ def resolve(raw: pl.LazyFrame) -> pl.LazyFrame:
         *(_map(schema, n) for n in MAPS if n in schema),
         *(pl.col(n).cast(pl.String) for n in tag_columns(list(schema))),
     ).with_columns(_product_size(schema))
+
+
+def _by_canonical(schema: pl.Schema) -> dict[str, str]:
+    """Return canonical name -> raw name; of two raw names for one amount neither is chosen."""
+    names: dict[str, str] = {}
+    for raw_name, canonical in canonical_names(list(schema)).items():
+        if canonical in names and canonical in _READ:
+            raise InputError(
+                f"two columns are both {canonical}",
+                expected="one column of that name",
+                got=f"{names[canonical]}, {raw_name}",
+                hint="name the column once in the export's query",
+            )
+        names[canonical] = raw_name
+    return names
 
 
 def _require(names: dict[str, str], schema: pl.Schema) -> None:

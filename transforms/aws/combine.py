@@ -20,6 +20,7 @@ from transforms.aws.codes import (
     SERVICE_CATEGORY,
 )
 from transforms.aws.nodes import intervals, node_slices
+from transforms.errors import InputError
 from transforms.money import zero
 from transforms.sliced import (
     CLUSTER_BILLS,
@@ -30,6 +31,11 @@ from transforms.sliced import (
     findings_frame,
 )
 
+_NEVER_EMPTY = {
+    "fate": "bill_billing_period_start_date",
+    "charge_date": "line_item_usage_start_date",
+    "billing_currency": "line_item_currency_code",
+}
 _LOG_GROUP = r"log-group:/aws/(?:eks|containerinsights)/([^/:]+)"
 
 
@@ -37,10 +43,13 @@ def combine(parts: Mapping[str, pl.LazyFrame], context: Context) -> Sliced:
     """Return one month of one source, sliced.
 
     parts: what `slice_file` returned for each file, concatenated, with `source_file` added.
+    Raises InputError where a row lacks its month, its day or its currency.
     """
     raw_charges, raw_pods, hours = (
         parts[name].collect(engine="streaming") for name in ("charges", "pods", "hours")
     )
+    for part in (raw_charges, raw_pods):
+        _require_values(part)
     net = _is_net(raw_charges, raw_pods)
     charges, pods = _in_basis(raw_charges, raw_pods, net=net)
     sliced = charges.filter(pl.col("fate") == "sliced")
@@ -71,6 +80,20 @@ def combine(parts: Mapping[str, pl.LazyFrame], context: Context) -> Sliced:
         ),
         net=net,
     )
+
+
+def _require_values(part: pl.DataFrame) -> None:
+    """A row that lacks one of these would be lost, or stand in no sum."""
+    for name, column in _NEVER_EMPTY.items():
+        empty = part.filter(pl.col(name).is_null())
+        if not empty.is_empty():
+            raise InputError(
+                "a value is missing",
+                where=f"{empty.get_column('source_file').sort()[0]}, column {column}",
+                expected="a value in every row",
+                got=f"{empty.get_column('rows').sum()} rows without one",
+                hint="let the provider deliver the month again; nothing was changed",
+            )
 
 
 # ---------------------------------------------------------------- basis

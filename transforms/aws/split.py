@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from transforms.aws.charges import workload_idle
+from transforms.aws.charges import fate, workload_idle
 from transforms.aws.codes import POD_ARN, SPLIT_OPERATIONS, SPLIT_SUFFIX
 from transforms.aws.tags import POD_KEYS, Tags
 from transforms.money import known_sum, zero
@@ -88,10 +88,8 @@ def _orchestrator() -> pl.Expr:
 
 
 def _columns(tags: Tags, labels: Sequence[str], period: str) -> list[pl.Expr]:
-    in_period = pl.col("bill_billing_period_start_date").dt.strftime("%Y-%m") == period
-    fate = pl.when(in_period).then(pl.lit("split_information")).otherwise(pl.lit("other_period"))
     return [
-        fate.alias("fate"),
+        fate("split_information", period).alias("fate"),
         _orchestrator().alias("orchestrator"),
         pl.col("line_item_usage_start_date").dt.date().alias("charge_date"),
         pl.col("split_line_item_parent_resource_id").alias("instance"),
