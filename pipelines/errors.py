@@ -31,5 +31,9 @@ class ConfigurationError(LeerlaufError):
     exit_code = WRONG_USE
 
 
+class DefectError(LeerlaufError):
+    """A defect of leerlauf itself; nobody raises it, it is only told."""
+
+
 class LakeError(LeerlaufError):
     """The lake cannot be used: locked, damaged, or written by a newer version."""

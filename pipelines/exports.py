@@ -9,12 +9,11 @@ from pathlib import Path
 import duckdb
 import polars as pl
 
-from pipelines.errors import LeerlaufError
 from transforms.errors import InputError
 
 _FAILED_CAST = re.compile(
     r"conversion from `\w+` to `(?P<to>[^`]+)` failed in column '(?P<column>[^']*)'"
-    r".*?: (?P<values>\[.*\])",
+    r".*?: (?P<values>\[.*?\])(?:\n\n|\Z)",
     re.DOTALL,
 )
 _EXPECTED = {"decimal": "a number", "datetime": "a date and time such as 2026-10-01T00:00:00Z"}
@@ -59,10 +58,10 @@ def reading(name: str) -> Iterator[None]:
         raise _unreadable(name, str(error)) from error
 
 
-def _unreadable(name: str, message: str) -> LeerlaufError:
+def _unreadable(name: str, message: str) -> InputError:
     failed = _FAILED_CAST.search(message)
     if failed is None:
-        return LeerlaufError(
+        return InputError(
             "a file cannot be read",
             where=name,
             expected="a complete Parquet or CSV file",
@@ -70,7 +69,7 @@ def _unreadable(name: str, message: str) -> LeerlaufError:
             hint="copy or fetch the file again; it may be truncated",
         )
     kind = re.match(r"[a-z]+", failed["to"])
-    return LeerlaufError(
+    return InputError(
         "a value cannot be read",
         where=f"{name}, column {failed['column']}",
         expected=_EXPECTED.get(kind[0] if kind else "", failed["to"]),

@@ -15,7 +15,14 @@ from rich.text import Text
 
 from connectors.errors import DeliveryError
 from pipelines import demo, machine
-from pipelines.errors import UNREADABLE, WRONG_USE, ConfigurationError, LakeError, LeerlaufError
+from pipelines.errors import (
+    UNREADABLE,
+    WRONG_USE,
+    ConfigurationError,
+    DefectError,
+    LakeError,
+    LeerlaufError,
+)
 from pipelines.figures import clean
 from pipelines.mistakes import MistakesError
 from pipelines.objects import OBJECTS
@@ -58,7 +65,7 @@ def _problems(error: Exception) -> tuple[Sequence[Problem], int]:
         case OSError():
             return (_of_disk(error),), UNREADABLE
     what = f"a defect of leerlauf: {type(error).__name__}"
-    return (LeerlaufError(what, got=str(error), hint="Report it with the lines above."),), DEFECT
+    return (DefectError(what, got=str(error), hint="Report it with the lines above."),), DEFECT
 
 
 def _of_disk(error: OSError) -> LakeError:

@@ -10,7 +10,7 @@ from typing import Literal
 import duckdb
 
 from pipelines import queries
-from pipelines.errors import LeerlaufError
+from transforms.errors import InputError
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,7 @@ def _refuse_oversized_pools(con: duckdb.DuckDBPyConnection) -> None:
     pools = con.execute(queries.read("distribute/oversized_pools")).fetchall()
     if pools:
         pool_id, amount = pools[0]
-        raise LeerlaufError(
+        raise InputError(
             f"{len(pools)} pool(s) are too large to be distributed exactly",
             where=f"pool {pool_id}",
             expected="at most 170000000000 units of currency in one pool of one day",

@@ -572,8 +572,10 @@ def test_a_defect_shows_where_it_is(
 
     monkeypatch.setattr(config, "load", broken)
     told = said(capsys, "run", MONTH, "--json")
-    assert (told.code, json.loads(told.out)["findings"][0]["actual"]) == (
+    (finding,) = json.loads(told.out)["findings"]
+    assert (told.code, finding["rule"], finding["actual"]) == (
         failing.DEFECT,
+        "defect",
         "a defect of leerlauf: ZeroDivisionError: by zero",
     )
     assert "Traceback" in told.err

@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given, settings
 
 from pipelines import ledger, queries
-from pipelines.errors import LeerlaufError
 from tests.ledger_cases import (
     DAY,
     SHOP,
@@ -25,6 +24,7 @@ from tests.ledger_cases import (
     workload,
 )
 from tests.strategies import QUANTUM, Pool, months, pools
+from transforms.errors import InputError
 from transforms.schema import POOL_KINDS, TABLES
 
 METHODS = queries.methods()
@@ -714,7 +714,7 @@ def test_no_rule_reaches_workload_or_unattributed() -> None:
 
 @pytest.mark.parametrize("sign", [1, -1])
 def test_a_pool_too_large_to_be_exact_is_refused_by_name(sign: int) -> None:
-    with pytest.raises(LeerlaufError) as refused:
+    with pytest.raises(InputError) as refused:
         book([idle(sign * Decimal("170000000000.000000000001"))])
     assert refused.value.where == (
         f"pool 2026-10-01/aws/{SHOP}/USD/-/idle/unrequested/cpu/cluster/{SHOP}"
