@@ -12,10 +12,10 @@ from pipelines.lake import Lake
 from pipelines.machine import plain
 from pipelines.reading import Row
 from pipelines.record import RunRecord
+from pipelines.tables import csv_cell
 from transforms.schema import TABLES
 
 BATCH = 10_000
-FORMULA = ("=", "+", "-", "@", "\t", "\r")
 QUERIES = {"SELECT", "CREATE"}
 """Statements that cannot write a file; PIVOT creates a type before it selects."""
 
@@ -71,11 +71,9 @@ def ask(lake: Lake, record: RunRecord, query: str) -> Answer:
 
 
 def _safe(value: object) -> object:
-    """Return a value as CSV holds it: decimals written out, formulas made text."""
-    if isinstance(value, Decimal):
-        return f"{value:f}"
-    text = value if isinstance(value, str) or value is None else str(plain(value))
-    return f"'{text}" if isinstance(value, str) and value.startswith(FORMULA) else text
+    """Return a value as CSV holds it; dates, lists and maps are written out."""
+    is_plain = value is None or isinstance(value, Decimal | str)
+    return csv_cell(value) if is_plain else str(plain(value))
 
 
 def _refuse_all_but_one_query(con: duckdb.DuckDBPyConnection, query: str) -> None:

@@ -32,6 +32,7 @@ from typing import IO
 import duckdb
 
 from pipelines import queries
+from pipelines.engine import connect
 from pipelines.errors import ConfigurationError, LakeError
 from pipelines.record import RunRecord, is_run_id, new_run_id, read_record
 from transforms.schema import TABLES
@@ -144,8 +145,7 @@ class Lake:
 
         All tables are those of this one run, whatever is published meanwhile.
         """
-        con = duckdb.connect()
-        con.execute("SET enable_progress_bar = false")
+        con = connect()
         for table in TABLES:
             paths = [path for path in self.files(record, table) if path.suffix == ".parquet"]
             _create_view(con, table, paths)

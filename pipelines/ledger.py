@@ -63,7 +63,6 @@ def build(con: duckdb.DuckDBPyConnection) -> None:
 
     Raises LeerlaufError when a pool is too large to be distributed exactly.
     """
-    con.execute("SET enable_progress_bar = false")
     define_macros(con)  # 1. exact integers for money
     _run(con, VIEWS)  # 2. each row gets its one cost
     _run(con, RULES)  # 3. each amount gets its pool and its rule

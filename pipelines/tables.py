@@ -40,7 +40,8 @@ def write_csv(con: duckdb.DuckDBPyConnection, table: str, rows_of: str, path: Pa
         writer.writerow(reader.schema.names)
         for batch in reader:
             columns = [column.to_pylist() for column in batch.columns]
-            writer.writerows([_cell(value) for value in row] for row in zip(*columns, strict=True))
+            rows_of_batch = zip(*columns, strict=True)
+            writer.writerows([csv_cell(value) for value in row] for row in rows_of_batch)
             rows += batch.num_rows
     return rows
 
@@ -62,7 +63,8 @@ def _row_groups(reader: pa.RecordBatchReader) -> Iterator[pa.Table]:
         yield waiting
 
 
-def _cell(value: object) -> object:
+def csv_cell(value: object) -> object:
+    """Return a value as CSV holds it: decimals written out, formulas made text."""
     if isinstance(value, Decimal):
         return f"{value:f}"
     if isinstance(value, str) and value.startswith(_FORMULA):

@@ -17,7 +17,7 @@ from transforms.aws.tags import discover
 
 __all__ = ["VERSION", "bill_columns", "bill_query", "combine", "slice_file"]
 
-VERSION = 2
+VERSION = 3
 """Raised when the parts of a file change, so that cached ones are not used again."""
 
 _BILL_COLUMNS = (
@@ -61,5 +61,4 @@ def bill_query() -> str:
 def bill_columns(header: Sequence[str]) -> dict[str, str | None]:
     """Return the columns `bill_query` reads -> the raw column, None where the export lacks it."""
     raw = {canonical: name for name, canonical in canonical_names(list(header)).items()}
-    raw.setdefault("reservation_reservation_a_r_n", raw.get("reservation_reservation_arn", ""))
-    return {name: raw.get(name) or None for name in _BILL_COLUMNS}
+    return {name: raw.get(name) for name in _BILL_COLUMNS}

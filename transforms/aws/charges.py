@@ -120,8 +120,13 @@ def is_node() -> pl.Expr:
 
 def fate(ours: str, period: str) -> pl.Expr:
     """Return what becomes of a row; NULL where it does not say which month bills it."""
-    in_period = pl.col("bill_billing_period_start_date").dt.strftime("%Y-%m") == period
-    return pl.when(in_period).then(pl.lit(ours)).when(~in_period).then(pl.lit("other_period"))
+    is_ours = in_period(period)
+    return pl.when(is_ours).then(pl.lit(ours)).when(~is_ours).then(pl.lit("other_period"))
+
+
+def in_period(period: str) -> pl.Expr:
+    """Say whether a month (YYYY-MM) bills a row; NULL where the row does not say."""
+    return pl.col("bill_billing_period_start_date").dt.strftime("%Y-%m") == period
 
 
 def _identity(period: str) -> list[pl.Expr]:

@@ -78,6 +78,7 @@ _READ = {
 MAPS = ("resource_tags", "tags", "product")
 _TAG_COLUMN = re.compile(r"^resource_?tags[/_](?P<key>.+)$", re.IGNORECASE)
 _CAMEL = re.compile(r"(?<=[a-z0-9A-Z])(?=[A-Z])")
+_OTHER_SPELLING = {"reservation_reservation_arn": "reservation_reservation_a_r_n"}
 _PRODUCT_KEYS = {"product_vcpu": "vcpu", "product_memory": "memory", "product_gpu": "gpu"}
 
 
@@ -86,11 +87,12 @@ def canonical_names(header: list[str]) -> dict[str, str]:
 
     `reservation/ReservationARN` becomes `reservation_reservation_a_r_n`, as AWS spells it.
     """
-    return {
+    snake = {
         name: _CAMEL.sub("_", name.replace("/", "_")).replace("__", "_").lower()
         for name in header
         if not _TAG_COLUMN.match(name) or name in MAPS
     }
+    return {name: _OTHER_SPELLING.get(canonical, canonical) for name, canonical in snake.items()}
 
 
 def tag_columns(header: list[str]) -> dict[str, str]:
@@ -120,7 +122,6 @@ def resolve(raw: pl.LazyFrame) -> pl.LazyFrame:
     """
     schema = raw.collect_schema()
     names = _by_canonical(schema)
-    names.setdefault("reservation_reservation_a_r_n", names.get("reservation_reservation_arn", ""))
     _require(names, schema)
     return raw.select(
         *(_text(names, n) for n in (*REQUIRED_TEXT, *OPTIONAL_TEXT)),
@@ -170,7 +171,7 @@ def _mend(missing: list[str]) -> str:
 
 
 def _text(names: dict[str, str], name: str) -> pl.Expr:
-    if not names.get(name):
+    if name not in names:
         return pl.lit(None, dtype=pl.String).alias(name)
     value = pl.col(names[name]).cast(pl.String)
     return pl.when(value != "").then(value).alias(name)

@@ -19,7 +19,8 @@ from transforms.aws.codes import (
     QUANTITY_UNIT,
     SERVICE_CATEGORY,
 )
-from transforms.aws.nodes import intervals, node_slices
+from transforms.aws.node_days import intervals
+from transforms.aws.nodes import node_slices
 from transforms.errors import InputError
 from transforms.money import zero
 from transforms.sliced import (
@@ -60,7 +61,8 @@ def combine(parts: Mapping[str, pl.LazyFrame], context: Context) -> Sliced:
 
     is_node = pl.col("is_node") & pl.col("cluster_id").is_not_null()
     parents, others = sliced.filter(is_node), classify(sliced.filter(~is_node))
-    nodes = node_slices(_without_offset(parents), eks, hours)
+    when, charged_parents = intervals(hours), _without_offset(parents)
+    nodes = node_slices(charged_parents, eks, when)
     rest = pl.concat(
         [commitment_slices(others), *invoice_slices(_as_node(parents))], how="diagonal"
     )
@@ -69,12 +71,12 @@ def combine(parts: Mapping[str, pl.LazyFrame], context: Context) -> Sliced:
     return Sliced(
         slices=as_slices(slices, context),
         totals=_totals(charges, pods, context),
-        cluster_bills=_cluster_bills(_without_offset(parents), others, context),
+        cluster_bills=_cluster_bills(charged_parents, others, context),
         findings=findings_frame(
             [
                 *notices.of_basis(raw_charges, raw_pods, context, net=net),
                 *notices.of_codes(others, eks, context),
-                *notices.of_split(parents, pods, eks, nodes, intervals(hours), context),
+                *notices.of_split(parents, pods, eks, nodes, when, context),
                 *notices.of_source(sliced, others, parts["spellings"].collect(), context),
             ]
         ),

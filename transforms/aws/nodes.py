@@ -6,68 +6,21 @@ summing `unused_cost` per resource. What parents cost beyond their pods is an em
 as whole hours without split rows explain it, and a gap between bill and split otherwise.
 """
 
-import datetime as dt
-from typing import NamedTuple
-
 import polars as pl
 
-from transforms.aws.codes import ACCELERATED_WEIGHTS, PRICING_CATEGORY, QUANTITY_UNIT, WEIGHTS
-from transforms.errors import InputError
-from transforms.money import DUST_PER_ROW, apportion, known_sum, zero
+from transforms.aws.codes import ACCELERATED_WEIGHTS, QUANTITY_UNIT, WEIGHTS
+from transforms.aws.node_days import DESCRIBED, KEY, Intervals, node_days, per_day
+from transforms.money import apportion, known_sum, zero
 from transforms.schema import MONEY
 from transforms.sliced import joined_files
 
-KEY = ["resource_id", "charge_date", "billing_currency"]
 SPLIT_SOURCE = "scad"
 """AWS split cost allocation data."""
-
-_DESCRIBED = (
-    "cluster_id",
-    "billing_account_id",
-    "sub_account_id",
-    "invoice_id",
-    "region_id",
-    "sku_id",
-    "product_code",
-    "node_pool",
-)
-
 
 _SIZED = ("vcpu", "memory", "gpu", "quantity", "empty_hours", "empty")
 
 
-class Intervals(NamedTuple):
-    """When and how finely EKS split the instances of a source."""
-
-    first: dt.datetime | None
-    """Start of the first split interval; None where nothing was split."""
-    daily: bool
-    """Whether intervals are longer than an hour, so that hours cannot be counted."""
-    counted: pl.DataFrame
-    """resource_id, charge_date, split_hours: distinct split hours of an instance and day."""
-
-
-def intervals(hours: pl.DataFrame) -> Intervals:
-    """Read first hour, granularity and distinct hours from the split intervals of a source."""
-    eks = hours.filter(pl.col("orchestrator") == "eks")
-    longest = eks.select((pl.col("end") - pl.col("start")).max()).item()
-    if longest is not None and longest > dt.timedelta(hours=25):
-        raise InputError(
-            "the export is monthly",
-            expected="hourly or daily granularity",
-            got=f"split rows of {longest}",
-            hint="create an export with TIME_GRANULARITY = HOURLY",
-        )
-    counted = (
-        hours.select(resource_id="instance", charge_date=pl.col("start").dt.date(), start="start")
-        .group_by("resource_id", "charge_date")
-        .agg(split_hours=pl.col("start").dt.truncate("1h").n_unique().cast(MONEY))
-    )
-    daily = longest is not None and longest > dt.timedelta(hours=1)
-    return Intervals(eks.get_column("start").min(), daily, counted)  # type: ignore[arg-type]
-
-
-def node_slices(parents: pl.DataFrame, pods: pl.DataFrame, hours: pl.DataFrame) -> pl.DataFrame:
+def node_slices(parents: pl.DataFrame, pods: pl.DataFrame, when: Intervals) -> pl.DataFrame:
     """Slice the instances of known clusters.
 
     parents: charges of instances (one row an hour and kind) with `cluster_id`, `effective`,
@@ -76,10 +29,9 @@ def node_slices(parents: pl.DataFrame, pods: pl.DataFrame, hours: pl.DataFrame) 
     Returns slices with KEY, `row_kind`, `reason`, `effective_cost`, `billed_cost` and what else
     `normalised` can hold of them.
     """
-    when = intervals(hours)
     is_before = pl.lit(value=True) if when.first is None else pl.col("hour") < when.first
     before = parents.filter(is_before)
-    days = _days(parents.filter(~is_before), pods, when)
+    days = node_days(parents.filter(~is_before), pods, when)
     merged = _merged(pods.join(days.select(KEY), on=KEY, how="semi"))
     slices = pl.concat(
         [_workloads(merged), _idle(merged, days), _unclassified(merged), _empty_nodes(days)],
@@ -89,72 +41,6 @@ def node_slices(parents: pl.DataFrame, pods: pl.DataFrame, hours: pl.DataFrame) 
     slices = _described(_billed(slices, days), days, merged)
     return pl.concat([slices, _not_split(before)], how="diagonal").with_columns(
         service_name="product_code"
-    )
-
-
-# ---------------------------------------------------------------- parents
-
-
-def _days(parents: pl.DataFrame, pods: pl.DataFrame, when: Intervals) -> pl.DataFrame:
-    """One row per instance, day and currency: the parents, their split, and what is left over."""
-    split = pods.group_by(KEY).agg(
-        split=(pl.col("effective_split") + pl.col("effective_unused")).sum(),
-        gross_split=(pl.col("gross_split") + pl.col("gross_unused")).sum(),
-        split_rows=pl.col("rows").sum(),
-    )
-    days = (
-        _per_day(parents)
-        .join(split, on=KEY, how="left")
-        .join(when.counted, on=["resource_id", "charge_date"], how="left")
-        .with_columns(has_pods=pl.col("split").is_not_null())
-        .with_columns(
-            residual=pl.col("effective") - pl.col("split").fill_null(zero()),
-            dust=(pl.col("rows") + pl.col("split_rows").fill_null(0)).cast(MONEY)
-            * pl.lit(DUST_PER_ROW, dtype=MONEY),
-            empty_hours=zero() if when.daily else _empty_hours(),
-        )
-        .with_columns(empty=_empty_cost())
-        .with_columns(rest=pl.col("residual") - pl.col("empty"))
-    )
-    is_dust = pl.col("has_pods") & (pl.col("rest").abs() <= pl.col("dust"))
-    return days.with_columns(
-        gap=pl.when(is_dust).then(zero()).otherwise("rest"),
-        dust=pl.when(is_dust).then("rest").otherwise(zero()),
-    )
-
-
-def _per_day(parents: pl.DataFrame) -> pl.DataFrame:
-    return parents.group_by(KEY).agg(
-        pl.col("effective", "billed", "quantity", "rows").sum(),
-        pl.col("max_price").max(),
-        pl.col("vcpu", "memory", "gpu").max(),
-        *(pl.col(name).min() for name in _DESCRIBED),
-        pricing_category=_pricing_category(),
-        source_file=joined_files(),
-    )
-
-
-def _pricing_category() -> pl.Expr:
-    """One category where all hours of the day were bought alike, else NULL."""
-    known = pl.col("pricing_term").replace_strict(PRICING_CATEGORY, default=None)
-    return pl.when(known.n_unique() == 1).then(known.first())
-
-
-def _empty_hours() -> pl.Expr:
-    """Hours of the instance without any split row: counted, never matched by time."""
-    hours = pl.col("quantity") - pl.col("split_hours").fill_null(zero())
-    return pl.when(hours > zero()).then(hours).otherwise(zero())
-
-
-def _empty_cost() -> pl.Expr:
-    """Cost of the empty hours: at most the residual, at most their number at the highest price."""
-    most = (pl.col("empty_hours").cast(pl.Float64) * pl.col("max_price")).cast(MONEY)
-    residual = pl.col("residual")
-    is_dust = pl.col("has_pods") & (residual <= pl.col("dust"))
-    return (
-        pl.when(is_dust | (residual <= zero()))
-        .then(zero())
-        .otherwise(pl.min_horizontal(residual, most.fill_null(zero())))
     )
 
 
@@ -342,10 +228,10 @@ def _billed(slices: pl.DataFrame, days: pl.DataFrame) -> pl.DataFrame:
 def _described(slices: pl.DataFrame, days: pl.DataFrame, merged: pl.DataFrame) -> pl.DataFrame:
     """Add what the parents say about the node: accounts, region, pool, price category, name."""
     names = merged.group_by("resource_id").agg(tagged_name=pl.col("node_name").min())
-    known = [name for name in _DESCRIBED if name in slices.columns]
+    known = [name for name in DESCRIBED if name in slices.columns]
     return (
         slices.drop(known)
-        .join(days.select(*KEY, *_DESCRIBED, "pricing_category"), on=KEY, how="left")
+        .join(days.select(*KEY, *DESCRIBED, "pricing_category"), on=KEY, how="left")
         .join(names, on="resource_id", how="left")
         .with_columns(
             node_name=pl.coalesce("tagged_name", "resource_id"),
@@ -358,9 +244,9 @@ def _described(slices: pl.DataFrame, days: pl.DataFrame, merged: pl.DataFrame) -
 
 def _not_split(before: pl.DataFrame) -> pl.DataFrame:
     """Hours before the source's first split row: cost of the cluster, but nobody's yet."""
-    return _per_day(before).select(
+    return per_day(before).select(
         *KEY,
-        *_DESCRIBED,
+        *DESCRIBED,
         "pricing_category",
         "source_file",
         effective_cost="effective",

@@ -6,7 +6,7 @@ from decimal import Decimal
 import polars as pl
 
 from transforms.aws.codes import CLUSTER_FEE, LINE_ITEM_TYPES, SPLIT_OPERATIONS, SPLIT_SUFFIX
-from transforms.aws.nodes import KEY, Intervals
+from transforms.aws.node_days import KEY, Intervals
 from transforms.money import DUST_PER_ROW, zero
 from transforms.sliced import Context, finding
 

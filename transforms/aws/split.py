@@ -8,10 +8,10 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from transforms.aws.charges import fate, workload_idle
+from transforms.aws.charges import fate, in_period, workload_idle
 from transforms.aws.codes import POD_ARN, SPLIT_OPERATIONS, SPLIT_SUFFIX
 from transforms.aws.tags import POD_KEYS, Tags
-from transforms.money import known_sum, zero
+from transforms.money import known_sum
 
 SUMS = (
     "gross_split",
@@ -25,7 +25,6 @@ SUMS = (
     "requested_quantity",
     "used_quantity",
     "charged_quantity",
-    "ordinary_cost",
 )
 _UNKNOWN_WHEN_MISSING = ("gross_workload_idle", "net_workload_idle", "used_quantity")
 
@@ -70,9 +69,8 @@ def pods(rows: pl.LazyFrame, tags: Tags, labels: Sequence[str], period: str) -> 
 
 def hours(rows: pl.LazyFrame, period: str) -> pl.LazyFrame:
     """Return instance, start and end of each interval in which EKS or ECS split an instance."""
-    in_period = pl.col("bill_billing_period_start_date").dt.strftime("%Y-%m") == period
     return (
-        rows.filter(in_period)
+        rows.filter(in_period(period))
         .select(
             orchestrator=_orchestrator(),
             instance=pl.col("split_line_item_parent_resource_id"),
@@ -120,7 +118,6 @@ def _amounts() -> list[pl.Expr]:
         column("reserved_usage").alias("requested_quantity"),
         column("actual_usage").alias("used_quantity"),
         column("split_usage").alias("charged_quantity"),
-        pl.col("line_item_unblended_cost").fill_null(zero()).alias("ordinary_cost"),
     ]
 
 
