@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from transforms import labels
 from transforms.aws.columns import tag_columns
 
 CLUSTER_KEYS = (
@@ -45,12 +46,11 @@ POD_KEYS = {
     "deployment": "aws:eks:deployment",
 }
 _USER_PREFIX = re.compile(r"^user[:_]")
-_SEPARATOR = re.compile(r"[^a-z0-9]")
 
 
 def canonical(key: str) -> str:
-    """Return the form in which two spellings of one tag key are equal."""
-    return _SEPARATOR.sub("_", _USER_PREFIX.sub("", key).lower())
+    """Return the form in which two spellings of one tag key are equal, with or without `user:`."""
+    return labels.canonical(_USER_PREFIX.sub("", key))
 
 
 @dataclass(frozen=True)
