@@ -12,16 +12,17 @@ from pathlib import Path, PurePosixPath
 
 from connectors import aws_manifest, raw
 from connectors.aws_manifest import Manifest, is_data, is_manifest, month_of
-from connectors.base import Delivery, Receipt, RemoteFile, Store
+from connectors.base import Delivery, ExportSource, Receipt, RemoteFile, Store
 from connectors.errors import UNREADABLE, WRONG_USE, DeliveryError
 from connectors.folder import FolderStore
 
 
-def discover(location: str, month: str) -> list[Delivery]:
-    """Return the deliveries of `month` (YYYY-MM) below `location`, the newest first.
+def discover(source: ExportSource, month: str) -> list[Delivery]:
+    """Return the deliveries of `month` (YYYY-MM) below the location, the newest first.
 
     Raise `DeliveryError`: exit code 2 where there is none, 3 where the newest is damaged.
     """
+    location = source.location
     store = FolderStore(_whole_export(location))
     files = [(_month(store, file), file) for file in store.listing()]
     manifests = [(period, file) for period, file in files if is_manifest(file)]

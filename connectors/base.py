@@ -11,6 +11,18 @@ from pydantic import AwareDatetime, BaseModel, ConfigDict
 
 
 @dataclass(frozen=True)
+class ExportSource:
+    """Where a source's exports are, and what they are said to hold.
+
+    metric: `amortized` or `actual`; None where the export may hold both.
+    """
+
+    location: str
+    dataset: str
+    metric: str | None = None
+
+
+@dataclass(frozen=True)
 class RemoteFile:
     """One file of a store as its listing shows it; `path` is relative to the store."""
 
@@ -101,7 +113,7 @@ class Store(Protocol):
 class Connector(Protocol):
     """What `pipelines` asks of a provider; a module with these two functions is enough."""
 
-    def discover(self, location: str, month: str) -> Sequence[Delivery]:
+    def discover(self, source: ExportSource, month: str) -> Sequence[Delivery]:
         """Return the deliveries of `month` (YYYY-MM), the newest first, at least one.
 
         Raise `DeliveryError`: exit code 2 where there is none, 3 where the newest is damaged.
@@ -111,4 +123,14 @@ class Connector(Protocol):
         """Copy the delivery to `into/<billing period>/<delivery id>` unless it is there already.
 
         `into` is the folder `raw/<source>` of the lake. Raise `DeliveryError`.
+        """
+
+
+class SplitConnector(Connector, Protocol):
+    """A provider whose split of cluster cost is delivered apart from the bill."""
+
+    def discover_splits(self, location: str, month: str) -> Delivery | None:
+        """Return the split files of `month` below `location`; None where there are none.
+
+        Raise `DeliveryError` where the location is not there or cannot be read.
         """

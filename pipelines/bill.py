@@ -3,7 +3,7 @@
 Promise 1 compares this sum with what the transform saw, so that the check is no tautology.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import duckdb
 
@@ -27,16 +27,18 @@ def add_bill(
     provider: Provider,
     files: Sequence[RawFile],
     context: Context,
-    *,
-    net: bool,
+    values: Mapping[str, object],
 ) -> None:
-    """Add the bill of one source to the table `bill` of `con`, one row a class and view."""
+    """Add the bill of one source to the table `bill` of `con`, one row a class and view.
+
+    values: what the query must know beside the billing period, by parameter name.
+    """
     con.execute(_CREATE)
     con.execute("CREATE OR REPLACE TEMP TABLE file_bills AS FROM bill LIMIT 0")
     for file in files:
         with reading(file.name):
             if scan(file.path) is not None:
-                _add_file(con, provider, file, context, net=net)
+                _add_file(con, provider, file, context, values)
     keys = ", ".join(f'"{name}"' for name in TABLES["bill"][:-2])
     con.execute(
         f"INSERT INTO bill SELECT {keys}, sum(rows)::BIGINT, sum(amount)::DECIMAL(38, 12) "
@@ -49,25 +51,21 @@ def _add_file(
     provider: Provider,
     file: RawFile,
     context: Context,
-    *,
-    net: bool,
+    values: Mapping[str, object],
 ) -> None:
     relation = open_relation(con, file.path)
-    columns = provider.transform.bill_columns(relation.columns)
+    types = {name: str(kind) for name, kind in zip(relation.columns, relation.types, strict=True)}
+    columns = provider.transform.bill_columns(types)
     relation.project(
-        ", ".join(f"{_quoted(raw)} AS {name}" for name, raw in columns.items())
+        ", ".join(f"{expression} AS {name}" for name, expression in columns.items())
     ).create_view("raw", replace=True)
     con.execute(
         "INSERT INTO file_bills SELECT $period, $provider, $source, bill.* "
         f"FROM ({provider.transform.bill_query()}) AS bill",
         {
             "period": context.billing_period,
-            "net": net,
+            **values,
             "provider": context.provider,
             "source": context.source,
         },
     )
-
-
-def _quoted(column: str | None) -> str:
-    return "NULL" if column is None else '"' + column.replace('"', '""') + '"'

@@ -6,7 +6,6 @@ are relative to the folder of the file.
 """
 
 import os
-import re
 import tomllib
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -17,7 +16,6 @@ from pydantic import (
     Field,
     StrictInt,
     ValidationError,
-    ValidationInfo,
     field_validator,
     model_validator,
 )
@@ -25,11 +23,11 @@ from pydantic import (
 from pipelines import mistakes, queries
 from pipelines.errors import ConfigurationError
 from pipelines.mistakes import mistake
+from pipelines.sources import Source, is_remote
 from pipelines.values import Dated, Globs, Id, Name, Names, Table, at_least_one, one_or_many
 from transforms.schema import POOL_KINDS
 
 FILE = "leerlauf.toml"
-REMOTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://|[\w-]+\.[\w-]+\.[\w-]+$")
 NEVER_DISTRIBUTED = {
     "workload": "a team's own cost stays with the team",
     "unattributed": "nobody can say whose it is; it is shown, never folded into a team",
@@ -81,43 +79,6 @@ class Report(Table):
                 "'provider'",
                 "'request'",
                 "This version charges what the provider split; charging by request comes later.",
-            )
-        return value
-
-
-class Source(Table):
-    """One place that exports are read from. `location` is a folder once the file is loaded."""
-
-    id: Id
-    provider: str
-    dataset: str
-    location: Name
-    currency: Annotated[str, Field(pattern=r"^[A-Z]{3}$")] | None = None
-
-    @field_validator("provider")
-    @classmethod
-    def _known_provider(cls, value: str) -> str:
-        if value not in _datasets():
-            raise mistake(mistakes.choice(_datasets()), repr(value), _supported())
-        return value
-
-    @field_validator("dataset")
-    @classmethod
-    def _known_dataset(cls, value: str, info: ValidationInfo) -> str:
-        known = _datasets().get(info.data.get("provider", ""))
-        if known is not None and value not in known:
-            raise mistake(mistakes.choice(known), repr(value), _supported())
-        return value
-
-    @field_validator("location")
-    @classmethod
-    def _local(cls, value: str) -> str:
-        if REMOTE.match(value):
-            raise mistake(
-                "a folder",
-                repr(mistakes.without_secrets(value)),
-                "This version reads exports from folders: copy the export to one. "
-                "A folder whose name has two dots is written './a.b.c'.",
             )
         return value
 
@@ -270,7 +231,13 @@ def _read(path: Path) -> dict[str, Any]:
 
 def _beside(config: Config, folder: Path) -> Config:
     sources = tuple(
-        source.model_copy(update={"location": str(_absolute(source.location, folder))})
+        source.model_copy(
+            update={
+                name: str(_absolute(place, folder))
+                for name in ("location", "split_location")
+                if (place := getattr(source, name)) is not None and not is_remote(place)
+            }
+        )
         for source in config.sources
     )
     lake = config.lake.model_copy(update={"path": _absolute(config.lake.path, folder)})
@@ -279,15 +246,3 @@ def _beside(config: Config, folder: Path) -> Config:
 
 def _absolute(path: str | Path, folder: Path) -> Path:
     return Path(os.path.normpath(folder / Path(path).expanduser()))
-
-
-def _datasets() -> dict[str, tuple[str, ...]]:
-    """Return the datasets of each provider this version reads."""
-    from pipelines.providers import PROVIDERS
-
-    return {name: provider.datasets for name, provider in PROVIDERS.items()}
-
-
-def _supported() -> str:
-    pairs = (f"{name} ({', '.join(datasets)})" for name, datasets in _datasets().items())
-    return f"This version reads {', '.join(pairs)}."

@@ -16,18 +16,22 @@ _FAILED_CAST = re.compile(
     r".*?: (?P<values>\[.*?\])(?:\n\n|\Z)",
     re.DOTALL,
 )
+_JSON = {".json", ".jsonl", ".ndjson"}
 _EXPECTED = {"decimal": "a number", "datetime": "a date and time such as 2026-10-01T00:00:00Z"}
 
 
 def scan(path: Path) -> pl.LazyFrame | None:
     """Return the rows of a raw file, unread; None where there is nothing in it.
 
-    Text files are read as text: what a number or a date is, the transform decides once.
+    Text files are read as text: what a number or a date is, the transform decides once. Of JSON
+    a row is one line, in the column `line`.
     """
     if path.stat().st_size == 0:
         return None
     if path.suffix == ".parquet":
         return pl.scan_parquet(path, glob=False)
+    if _is_json(path):
+        return pl.scan_lines(path, glob=False, name="line")
     try:
         lazy = pl.scan_csv(path, infer_schema=False, glob=False)
         lazy.collect_schema()
@@ -41,9 +45,15 @@ def open_relation(con: duckdb.DuckDBPyConnection, path: Path) -> duckdb.DuckDBPy
     name = glob.escape(str(path))
     if path.suffix == ".parquet":
         return con.read_parquet(name)
+    if _is_json(path):
+        return con.sql("SELECT json AS line FROM read_ndjson_objects(?)", params=[name])
     return con.read_csv(
         name, header=True, delimiter=",", quotechar='"', escapechar='"', all_varchar=True
     )
+
+
+def _is_json(path: Path) -> bool:
+    return not _JSON.isdisjoint(path.suffixes[-2:])
 
 
 @contextmanager
@@ -64,7 +74,7 @@ def _unreadable(name: str, message: str) -> InputError:
         return InputError(
             "a file cannot be read",
             where=name,
-            expected="a complete Parquet or CSV file",
+            expected="a complete Parquet, CSV or JSON file",
             got=message.strip().splitlines()[0],
             hint="copy or fetch the file again; it may be truncated",
         )

@@ -16,14 +16,7 @@ OURS = "leerlauf"
 LONGEST_VALUE = 80
 LATER = {
     "": {"nodes"},
-    "source": {
-        "metric",
-        "splits",
-        "split_location",
-        "clusters",
-        "maximum_bytes_billed",
-        "endpoint",
-    },
+    "source": {"maximum_bytes_billed", "endpoint"},
     "headroom": {"node_pool", "keep_free"},
     "allocation_rule": {"metric_file", "fallback", "shares", "teams", "except"},
 }
@@ -159,19 +152,17 @@ def _unknown_key(
 def _keys(model: type[BaseModel], place: Sequence[str | int]) -> list[str]:
     """Return the keys of the table at `place`, as the file spells them."""
     for part in place:
-        if isinstance(part, str):
-            by_key = {field.alias or name: field for name, field in model.model_fields.items()}
-            model = _table(by_key[part].annotation)
+        by_key = {field.alias or name: field for name, field in model.model_fields.items()}
+        if part in by_key:  # else it is a position in a list, or a name in a table of tables
+            model = _table(by_key[str(part)].annotation)
     names = [field.alias or name for name, field in model.model_fields.items()]
     return sorted(names, key=lambda name: name.startswith("valid_"))
 
 
 def _table(annotation: Any) -> type[BaseModel]:
-    """Return the model in `Model` or `tuple[Model, ...]`."""
-    table: type[BaseModel] = getattr(annotation, "__args__", (annotation,))[0]
-    if not issubclass(table, BaseModel):
-        raise TypeError(f"{table} is no table")
-    return table
+    """Return the model in `Model`, `tuple[Model, ...]` or `dict[str, Model]`."""
+    parts = getattr(annotation, "__args__", (annotation,))
+    return next(part for part in parts if isinstance(part, type) and issubclass(part, BaseModel))
 
 
 def _missing(place: Sequence[str | int]) -> str:

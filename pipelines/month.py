@@ -20,32 +20,21 @@ import polars as pl
 
 from pipelines import ledger, rules, tables
 from pipelines.bill import add_bill
-from pipelines.config import Config, Source, to_document
+from pipelines.config import Config, to_document
 from pipelines.engine import connect
+from pipelines.fetching import Copied, Fetched, fetch, refuse_missing_views
 from pipelines.hashes import lock_hash, sha256_of
 from pipelines.lake import Lake
-from pipelines.providers import PROVIDERS, Provider
 from pipelines.record import Input, InputFile, RunRecord, TableFile, Total
-from pipelines.slicing import RawFile, slice_source
+from pipelines.slicing import slice_source
 from transforms.normalise import normalise
 from transforms.schema import SCHEMA_VERSION, TABLES
-from transforms.sliced import Context, Sliced, findings_frame
+from transforms.sliced import Sliced, findings_frame
 
 MONTH_STATUS = "provisional"
 ALSO_CSV = ("statements", "comparison")
 
 Progress = Callable[[str], None]
-
-
-@dataclass(frozen=True)
-class Fetched:
-    """One source's newest delivery of the month, copied into the lake."""
-
-    provider: Provider
-    context: Context
-    delivery: str
-    provider_run_id: str | None
-    files: tuple[RawFile, ...]
 
 
 @dataclass(frozen=True)
@@ -81,6 +70,7 @@ def run(config: Config, month: str, *, progress: Progress = lambda _: None) -> O
     clock = _Clock(progress)
     with lake.lock():
         written = lake.new_run()
+        refuse_missing_views(config, month)
         with clock.stage("fetch"):
             fetched = [fetch(source, config, month, lake) for source in config.sources]
         staged = lake.stage(written)
@@ -103,43 +93,12 @@ def run(config: Config, month: str, *, progress: Progress = lambda _: None) -> O
         return Outcome(lake.publish(record, staged), ())
 
 
-# ---------------------------------------------------------------- fetch and slice
-
-
-def fetch(source: Source, config: Config, month: str, lake: Lake) -> Fetched:
-    """Copy the newest delivery of a source into the lake, unless it is there already."""
-    provider = PROVIDERS[source.provider]
-    newest = provider.connector.discover(source.location, month)[0]
-    folder = lake.path / "raw" / source.id
-    receipt = provider.connector.fetch(newest, folder)
-    copies = folder / month / receipt.delivery
-    return Fetched(
-        provider=provider,
-        context=Context(
-            provider=provider.name,
-            source=source.id,
-            dataset=source.dataset,
-            billing_period=month,
-            labels=wanted_labels(config),
-            currency=source.currency,
-        ),
-        delivery=receipt.delivery,
-        provider_run_id=receipt.provider_run_id,
-        files=tuple(
-            RawFile(copies / file.name, file.name, file.size, file.sha256) for file in receipt.files
-        ),
-    )
-
-
-def wanted_labels(config: Config) -> tuple[str, ...]:
-    """The labels that team rules or [lake] labels name; no others are kept."""
-    named = {rule.label for rule in config.team_rules if rule.label is not None}
-    return tuple(sorted(named | set(config.lake.labels)))
+# ---------------------------------------------------------------- slice
 
 
 def _slice(con: duckdb.DuckDBPyConnection, one: Fetched, lake: Lake) -> Sliced:
     sliced = slice_source(one.provider, one.files, one.context, lake.path / "cache")
-    add_bill(con, one.provider, one.files, one.context, net=sliced.net)
+    add_bill(con, one.provider, one.bills, one.context, sliced.bill_values)
     return sliced
 
 
@@ -291,7 +250,7 @@ def _record(
         schema_version=SCHEMA_VERSION,
         lock_hash=lock_hash(),
         configuration=to_document(config),
-        inputs=tuple(_input(one) for one in fetched),
+        inputs=tuple(_input(one, copied) for one in fetched for copied in one.deliveries),
         counts={
             table: sum(f.rows for f in parts if f.path.endswith(".parquet"))
             for table, parts in files.items()
@@ -304,12 +263,12 @@ def _record(
     )
 
 
-def _input(one: Fetched) -> Input:
+def _input(one: Fetched, copied: Copied) -> Input:
     return Input(
         source=one.context.source,
         provider=one.context.provider,
         dataset=one.context.dataset,
-        delivery=one.delivery,
-        provider_run_id=one.provider_run_id,
-        files=tuple(InputFile(name=f.name, size=f.size, sha256=f.sha256) for f in one.files),
+        delivery=copied.delivery,
+        provider_run_id=copied.provider_run_id,
+        files=tuple(InputFile(name=f.name, size=f.size, sha256=f.sha256) for f in copied.files),
     )

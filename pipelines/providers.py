@@ -1,7 +1,7 @@
 """The providers. This is the only place above `connectors` and `transforms` that names them."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 from importlib import import_module
 from typing import TYPE_CHECKING, Protocol, cast
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol, cast
 if TYPE_CHECKING:
     import polars as pl
 
-    from connectors.base import Connector
+    from connectors.base import Connector, SplitConnector
     from transforms.sliced import Context, Sliced
 
 
@@ -20,27 +20,49 @@ class Transform(Protocol):
     def VERSION(self) -> int:  # noqa: N802
         """Raised when the parts of a file change, so that cached ones are not used again."""
 
-    def slice_file(
-        self, raw: "pl.LazyFrame", *, labels: Sequence[str], billing_period: str
-    ) -> "dict[str, pl.LazyFrame]":
-        """Return the named parts of one raw file."""
+    def views(self, context: "Context") -> tuple[str, ...]:
+        """Return the cost views that a source has, of `effective` and `billed`."""
+
+    def slice_file(self, raw: "pl.LazyFrame", context: "Context") -> "dict[str, pl.LazyFrame]":
+        """Return the named parts of one raw file.
+
+        They may depend on the context's dataset, metric, billing period and labels alone.
+        """
 
     def combine(self, parts: "Mapping[str, pl.LazyFrame]", context: "Context") -> "Sliced":
         """Return the slices of a month from the parts of all its files."""
 
-    def bill_columns(self, header: Sequence[str]) -> dict[str, str | None]:
-        """Return the columns that the bill query reads -> the raw column, None where absent."""
+    def bill_columns(self, columns: Mapping[str, str]) -> dict[str, str]:
+        """Return the columns that the bill query reads, each as SQL over the raw columns.
+
+        columns: raw column -> its DuckDB type.
+        """
 
     def bill_query(self) -> str:
         """Return the SQL that sums a raw file without any of the transform's code."""
 
 
+class SplitTransform(Transform, Protocol):
+    """A provider whose split of cluster cost is delivered apart from the bill."""
+
+    def slice_split(self, raw: "pl.LazyFrame", context: "Context") -> "dict[str, pl.LazyFrame]":
+        """Return the named parts of one split file; they depend on what `slice_file`'s do."""
+
+
 @dataclass(frozen=True)
 class Provider:
-    """A provider by its short name, which is the name of its modules too."""
+    """A provider by its short name, which is the name of its modules too.
+
+    datasets: the forms of export it has; keys: the keys of [[source]] that only some providers
+    know; needs: dataset -> the one of these keys it cannot do without; splits: who may split the
+    cost of its clusters apart from the bill.
+    """
 
     name: str
     datasets: tuple[str, ...]
+    keys: tuple[str, ...] = ()
+    needs: Mapping[str, str] = field(default_factory=dict)
+    splits: tuple[str, ...] = ()
 
     @cached_property
     def connector(self) -> "Connector":
@@ -52,7 +74,27 @@ class Provider:
         """The module that slices this provider's deliveries."""
         return cast("Transform", import_module(f"transforms.{self.name}"))
 
+    @property
+    def split_connector(self) -> "SplitConnector":
+        """The connector of a provider that has `splits`."""
+        return cast("SplitConnector", self.connector)
 
-PROVIDERS = {
-    provider.name: provider for provider in (Provider("aws", datasets=("cur2", "cur_legacy")),)
-}
+    @property
+    def split_transform(self) -> SplitTransform:
+        """The transform of a provider that has `splits`."""
+        return cast("SplitTransform", self.transform)
+
+
+_SPLIT_APART = ("metric", "splits", "split_location", "clusters")
+_PROVIDERS = (
+    Provider("aws", ("cur2", "cur_legacy")),
+    Provider("gcp", ("gke_detailed",)),
+    Provider(
+        "azure",
+        ("cost_export", "focus_export"),
+        keys=_SPLIT_APART,
+        needs={"cost_export": "metric"},
+        splits=("query", "agent"),
+    ),
+)
+PROVIDERS = {provider.name: provider for provider in _PROVIDERS}

@@ -21,12 +21,16 @@ from transforms.sliced import Context, Sliced
 
 @dataclass(frozen=True)
 class RawFile:
-    """One file of a delivery: its copy in the lake, its name in the delivery, its hash."""
+    """One file of a delivery: its copy in the lake, its name in the delivery, its hash.
+
+    is_split: it says how the cost of clusters is split, and is no bill itself.
+    """
 
     path: Path
     name: str
     size: int
     sha256: str
+    is_split: bool = False
 
 
 def slice_source(
@@ -51,6 +55,7 @@ def slice_source(
                         source_file=pl.lit(file.name)
                     )
                     for file, folder in named
+                    if (folder / f"{part}.parquet").exists()
                 ],
                 how="vertical",
             )
@@ -58,7 +63,8 @@ def slice_source(
         },
         context,
     )
-    fates = sliced.totals.filter(cost_view="billed").group_by("fate").agg(pl.col("rows").sum())
+    view = provider.transform.views(context)[0]
+    fates = sliced.totals.filter(cost_view=view).group_by("fate").agg(pl.col("rows").sum())
     rows = dict(fates.sort("fate").iter_rows())
     if not rows.get("sliced"):
         found = ", ".join(f"{count} rows of {fate}" for fate, count in rows.items())
@@ -88,9 +94,10 @@ def slice_file(provider: Provider, file: RawFile, context: Context, cache: Path)
         raw = scan(file.path)
         if raw is None:
             return None
-        parts = provider.transform.slice_file(
-            raw, labels=context.labels, billing_period=context.billing_period
-        )
+        if file.is_split:
+            parts = provider.split_transform.slice_split(raw, context)
+        else:
+            parts = provider.transform.slice_file(raw, context)
         unfinished = cache / f".{uuid.uuid4().hex}"
         unfinished.mkdir(parents=True)
         try:
@@ -105,7 +112,10 @@ def slice_file(provider: Provider, file: RawFile, context: Context, cache: Path)
 
 def _key(provider: Provider, file: RawFile, context: Context) -> str:
     named = (
+        "split" if file.is_split else "bill",
         provider.name,
+        context.dataset,
+        context.metric or "",
         str(provider.transform.VERSION),
         pl.__version__,
         context.billing_period,

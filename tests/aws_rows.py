@@ -120,16 +120,14 @@ def raw(*rows: dict[str, Any]) -> pl.DataFrame:
 
 def sliced(*files: pl.DataFrame, labels: Sequence[str] = (), **context: Any) -> Sliced:
     """Files of one delivery through the whole transform."""
+    asked = Context("aws", "prod", "cur2", "2026-10", tuple(labels), **context)
     parts: dict[str, list[pl.LazyFrame]] = {}
     for number, frame in enumerate(files, start=1):
-        made = slice_file(frame.lazy(), labels=labels, billing_period="2026-10")
+        made = slice_file(frame.lazy(), asked)
         for name, part in made.items():
             named = part.with_columns(source_file=pl.lit(f"file-{number}"))
             parts.setdefault(name, []).append(named)
-    return combine(
-        {name: pl.concat(part) for name, part in parts.items()},
-        Context("aws", "prod", "cur2", "2026-10", tuple(labels), **context),
-    )
+    return combine({name: pl.concat(part) for name, part in parts.items()}, asked)
 
 
 def kinds(result: Sliced, *, view: str = "effective") -> dict[tuple[str, str | None, str], str]:

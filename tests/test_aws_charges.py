@@ -213,7 +213,7 @@ def test_net_is_decided_for_the_month_and_discount_rows_keep_their_own_net() -> 
             usage("AmazonS3", "X", "b", line_item_type="EdpDiscount", unblended_cost=-0.1),
         )
     )
-    assert result.net
+    assert result.bill_values == {"net": True}
     assert kinds(result) == {("outside", "other_service", "other"): "0.9"}
     assert kinds(result, view="billed") == {
         ("outside", "discount", "other"): "-0.1",

@@ -191,7 +191,7 @@ def test_billed_follows_the_split_before_discounts_where_the_amortised_cost_is_z
     free = {"split_line_item_net_split_cost": 0.0, "split_line_item_net_unused_cost": 0.0}
     pods = [{**pod_row, **free} for pod_row in FULL_HOUR]
     result = sliced(raw(node(cost=0.13, net_unblended_cost=0.0), *pods))
-    assert result.net
+    assert result.bill_values == {"net": True}
     assert kinds(result, view="billed") == {
         ("idle", "unrequested", "cpu"): "0.0675",
         ("idle", "unrequested", "memory"): "0.03",

@@ -9,6 +9,7 @@ import pytest
 from pipelines import config, periods
 from pipelines.errors import ConfigurationError
 from pipelines.rules import unused_rules
+from pipelines.sources import ClusterPlace, Source
 
 SOURCE = """
 [[source]]
@@ -49,6 +50,33 @@ def mistakes(folder: Path, text: str) -> list[Message]:
 # ---------------------------------------------------------------------------------------------
 
 
+def test_a_source_whose_split_comes_apart_is_read(tmp_path: Path) -> None:
+    more = """metric = "amortized"
+splits = ["query", "agent"]
+split_location = "answers"
+clusters = { "/Subscriptions/1/managedClusters/Shop" = { node_resource_group = "MC_shop" } }
+"""
+    (read_source,) = read(tmp_path, azure(more)).sources
+    assert read_source == Source(
+        id="prod",
+        provider="azure",
+        dataset="cost_export",
+        location=f"{tmp_path}/exports",
+        metric="amortized",
+        splits=("query", "agent"),
+        split_location=f"{tmp_path}/answers",
+        clusters={
+            "/subscriptions/1/managedclusters/shop": ClusterPlace(node_resource_group="MC_shop")
+        },
+    )
+
+
+@pytest.mark.parametrize("place", ["s3://bucket/prefix", "project.dataset.table"])
+def test_a_location_in_a_cloud_stays_as_it_is(tmp_path: Path, place: str) -> None:
+    (read_source,) = read(tmp_path, source('"exports"', f'"{place}"')).sources
+    assert read_source.location == place
+
+
 def test_the_shortest_file_has_every_default(tmp_path: Path) -> None:
     assert config.to_document(read(tmp_path, SOURCE)) == {
         "lake": {"path": f"{tmp_path}/lake", "labels": []},
@@ -65,6 +93,10 @@ def test_the_shortest_file_has_every_default(tmp_path: Path) -> None:
                 "dataset": "cur2",
                 "location": f"{tmp_path}/exports",
                 "currency": None,
+                "metric": None,
+                "splits": [],
+                "split_location": None,
+                "clusters": {},
             }
         ],
         "team_rule": [],
@@ -131,7 +163,7 @@ def test_every_key_is_read(tmp_path: Path) -> None:
     )
     assert read_config.report == config.Report(cost_view="billed", fiscal_year_start=4, locale="de")
     assert read_config.sources == (
-        config.Source(
+        Source(
             id="prod",
             provider="aws",
             dataset="cur_legacy",
@@ -183,12 +215,12 @@ def test_the_model_cannot_be_changed(tmp_path: Path) -> None:
 # What is refused
 # ---------------------------------------------------------------------------------------------
 
-READS = "This version reads aws (cur2, cur_legacy)."
-FOLDERS = (
-    "This version reads exports from folders: copy the export to one. "
-    "A folder whose name has two dots is written './a.b.c'."
+READS = (
+    "This version reads aws (cur2, cur_legacy), gcp (gke_detailed), "
+    "azure (cost_export, focus_export)."
 )
-SOURCE_KEYS = "id, provider, dataset, location, currency"
+NO_SECRETS = "No secret belongs in this file: the provider's own credential chain is used."
+SOURCE_KEYS = "id, provider, dataset, location, currency, metric, splits, split_location, clusters"
 RULE_KEYS = "id, kinds, method, scope, by, cluster, valid_from, valid_to"
 KINDS = "'idle', 'headroom', 'system_overhead', 'cluster_fee' or 'shared'"
 WRONG, UNKNOWN, MISSING = "wrong value", "unknown key", "missing key"
@@ -197,6 +229,11 @@ WRONG, UNKNOWN, MISSING = "wrong value", "unknown key", "missing key"
 def source(old: str, new: str) -> str:
     assert old in SOURCE
     return SOURCE.replace(old, new)
+
+
+def azure(extra: str) -> str:
+    """Return a file with one Azure source that has some lines more."""
+    return source('"aws"\ndataset = "cur2"', '"azure"\ndataset = "cost_export"') + extra
 
 
 def rule(extra: str) -> str:
@@ -261,8 +298,14 @@ CASES: dict[str, tuple[str, Message]] = {
         ),
     ),
     "provider": (
-        source('"aws"', '"gcp"'),
-        (WRONG, "leerlauf.toml: source[0].provider", "'aws'", "'gcp'", READS),
+        source('"aws"', '"oci"'),
+        (
+            WRONG,
+            "leerlauf.toml: source[0].provider",
+            "'aws', 'gcp' or 'azure'",
+            "'oci'",
+            READS,
+        ),
     ),
     "dataset": (
         source('"cur2"', '"focus"'),
@@ -270,26 +313,12 @@ CASES: dict[str, tuple[str, Message]] = {
     ),
     "bucket": (
         source('"exports"', '"s3://key:secret@bucket/prefix?signature=secret"'),
-        (WRONG, "leerlauf.toml: source[0].location", "a folder", "'s3://bucket/prefix'", FOLDERS),
-    ),
-    "container": (
-        source('"exports"', '"https://account.blob.example/container"'),
         (
             WRONG,
             "leerlauf.toml: source[0].location",
-            "a folder",
-            "'https://account.blob.example/container'",
-            FOLDERS,
-        ),
-    ),
-    "table": (
-        source('"exports"', '"project.dataset.table"'),
-        (
-            WRONG,
-            "leerlauf.toml: source[0].location",
-            "a folder",
-            "'project.dataset.table'",
-            FOLDERS,
+            "an address without user, password or query",
+            "'s3://bucket/prefix'",
+            NO_SECRETS,
         ),
     ),
     "currency": (
@@ -303,13 +332,73 @@ CASES: dict[str, tuple[str, Message]] = {
         ),
     ),
     "key of a source that comes later": (
+        source("location", "endpoint = 'http://127.0.0.1:9000'\nlocation"),
+        (
+            "endpoint is not built yet",
+            "leerlauf.toml: source[0].endpoint",
+            SOURCE_KEYS,
+            "endpoint",
+            f"This version knows: {SOURCE_KEYS}.",
+        ),
+    ),
+    "key of another provider": (
         source("location", "metric = 'amortized'\nlocation"),
         (
-            "metric is not built yet",
+            WRONG,
             "leerlauf.toml: source[0].metric",
-            SOURCE_KEYS,
-            "metric",
-            f"This version knows: {SOURCE_KEYS}.",
+            "nothing",
+            "'amortized'",
+            "Only sources of 'azure' have this key: leave it out.",
+        ),
+    ),
+    "key the dataset needs": (
+        source('"aws"\ndataset = "cur2"', '"azure"\ndataset = "cost_export"'),
+        (
+            WRONG,
+            "leerlauf.toml: source[0]",
+            "the key metric",
+            "nothing",
+            "cost_export does not say it itself.",
+        ),
+    ),
+    "metric": (
+        azure("metric = 'net'"),
+        (
+            WRONG,
+            "leerlauf.toml: source[0].metric",
+            "'amortized' or 'actual'",
+            "'net'",
+            "",
+        ),
+    ),
+    "split that nobody offers": (
+        azure("metric = 'actual'\nsplits = ['guess']\nsplit_location = 'splits'"),
+        (
+            WRONG,
+            "leerlauf.toml: source[0].splits",
+            "each of 'query' or 'agent' once",
+            "'guess'",
+            "",
+        ),
+    ),
+    "splits without their location": (
+        azure("metric = 'actual'\nsplits = ['query']"),
+        (
+            WRONG,
+            "leerlauf.toml: source[0]",
+            "`splits` and `split_location`",
+            "one of the two",
+            "",
+        ),
+    ),
+    "node resource group": (
+        azure("metric = 'actual'\nclusters = { '/subscriptions/1' = {} }"),
+        (
+            MISSING,
+            "leerlauf.toml: source[0].clusters./subscriptions/1.node_resource_group",
+            "node_resource_group",
+            "nothing",
+            "",
         ),
     ),
     "nodes": (

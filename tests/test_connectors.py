@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from connectors import aws, raw
-from connectors.base import Connector, Delivery, Receipt, Store
+from connectors.base import Connector, Delivery, ExportSource, Receipt, Store
 from connectors.errors import DeliveryError
 from connectors.folder import FolderStore
 
@@ -65,13 +65,17 @@ def contents(delivery: Delivery) -> list[str]:
     return [Path(delivery.location, path).read_text() for path in paths(delivery)]
 
 
+def export(location: Path) -> ExportSource:
+    return ExportSource(str(location), "cur2")
+
+
 def newest(location: Path, month: str = MONTH) -> Delivery:
-    return aws.discover(str(location), month)[0]
+    return aws.discover(export(location), month)[0]
 
 
 def refusal(location: Path, month: str = MONTH) -> DeliveryError:
     with pytest.raises(DeliveryError) as caught:
-        aws.discover(str(location), month)
+        aws.discover(export(location), month)
     return caught.value
 
 
@@ -91,7 +95,7 @@ def test_the_manifest_alone_says_which_chunks_count(tmp_path: Path, below: str) 
 
 @pytest.mark.parametrize("top", [None, FIRST, SECOND])
 def test_the_newest_execution_wins(tmp_path: Path, top: str | None) -> None:
-    found = aws.discover(str(created_anew(tmp_path, SECOND, FIRST, top=top)), MONTH)
+    found = aws.discover(export(created_anew(tmp_path, SECOND, FIRST, top=top)), MONTH)
     assert [contents(delivery) for delivery in found] == [[SECOND], [FIRST]]
     assert [delivery.provider_run_id for delivery in found] == [SECOND, FIRST]
     used = [file.path for file in (delivery.manifest for delivery in found) if file]
@@ -114,7 +118,7 @@ def test_manifests_may_lie_beside_the_data_of_their_execution(tmp_path: Path) ->
 def test_an_execution_without_manifest_is_not_complete(tmp_path: Path) -> None:
     created_anew(tmp_path, FIRST, top=FIRST)
     write(tmp_path / "billing/acme/data" / PERIOD / SECOND / "acme-00001.csv.gz", "half")
-    assert [contents(d) for d in aws.discover(str(tmp_path), MONTH)] == [[FIRST]]
+    assert [contents(d) for d in aws.discover(export(tmp_path), MONTH)] == [[FIRST]]
 
 
 @pytest.mark.parametrize("name", ["acme-Manifest.json", "Manifest.json"])
@@ -274,7 +278,7 @@ def test_a_damaged_manifest_of_an_older_execution_does_no_harm(tmp_path: Path) -
     created_anew(tmp_path, FIRST, SECOND, top=SECOND)
     metadata = tmp_path / "billing/acme/metadata" / PERIOD
     write(metadata / FIRST / "acme-Manifest.json", "{")
-    assert [contents(d) for d in aws.discover(str(tmp_path), MONTH)] == [[SECOND]]
+    assert [contents(d) for d in aws.discover(export(tmp_path), MONTH)] == [[SECOND]]
     write(metadata / SECOND / "acme-Manifest.json", "{")
     (metadata / "acme-Manifest.json").unlink()
     assert refusal(tmp_path).exit_code == 3
@@ -314,7 +318,7 @@ def test_links_in_a_circle(tmp_path: Path) -> None:
     (tmp_path / "loop").symlink_to("loop")
     for location, code in (("in", 3), ("loop", 2)):
         with pytest.raises(DeliveryError) as caught:
-            aws.discover(str(tmp_path / location), "2026-10")
+            aws.discover(export(tmp_path / location), "2026-10")
         assert caught.value.exit_code == code
 
 

@@ -236,9 +236,9 @@ def test_a_transform_that_misreads_amounts_is_caught_by_the_independent_sum(
     """Totals, slices and cluster bills agree with each other here; only the bill does not."""
     slice_file = transforms.aws.slice_file
 
-    def generous(raw: pl.LazyFrame, **more: Any) -> dict[str, pl.LazyFrame]:
+    def generous(raw: pl.LazyFrame, context: Context) -> dict[str, pl.LazyFrame]:
         dearer = pl.col("line_item_unblended_cost") + 0.01
-        return slice_file(raw.with_columns(line_item_unblended_cost=dearer), **more)
+        return slice_file(raw.with_columns(line_item_unblended_cost=dearer), context)
 
     monkeypatch.setattr(transforms.aws, "slice_file", generous)
     config = load(tmp_path / "lake")

@@ -1,10 +1,11 @@
 """What a provider's transform hands on: one month of one source, sliced."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 import polars as pl
 
+from transforms.errors import InputError
 from transforms.schema import DAY, MONEY, TABLES, TEXT, polars_schema
 
 TOTALS = {
@@ -29,7 +30,13 @@ CLUSTER_BILLS = {
 
 @dataclass(frozen=True)
 class Context:
-    """Which month of which source is being sliced, and which labels are wanted."""
+    """Which month of which source is being sliced, and what its configuration says.
+
+    labels: the labels that are wanted; currency: the one that is promised;
+    metric: which cost the export holds, `amortized` or `actual`; None where it may hold both;
+    clusters: cluster id -> node resource group, both in lower case;
+    splits: who may split a cluster's cost, the preferred first.
+    """
 
     provider: str
     source: str
@@ -37,6 +44,9 @@ class Context:
     billing_period: str
     labels: tuple[str, ...] = ()
     currency: str | None = None
+    metric: str | None = None
+    clusters: Mapping[str, str] = field(default_factory=dict)
+    splits: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -47,14 +57,14 @@ class Sliced:
     totals: what each fate of the raw rows adds up to, summed before anything was sliced;
     cluster_bills: each cluster's bill, summed before anything was split;
     findings: what a person must know;
-    net: whether amortised amounts are net of all discounts.
+    bill_values: what the bill query must know beside the billing period, by parameter name.
     """
 
     slices: pl.DataFrame
     totals: pl.DataFrame
     cluster_bills: pl.DataFrame
     findings: pl.DataFrame
-    net: bool
+    bill_values: Mapping[str, object] = field(default_factory=dict)
 
 
 def as_slices(frame: pl.DataFrame, context: Context) -> pl.DataFrame:
@@ -76,6 +86,31 @@ def as_slices(frame: pl.DataFrame, context: Context) -> pl.DataFrame:
         (pl.col(name) if name in filled.columns else pl.lit(None)).cast(dtype).alias(name)
         for name, dtype in schema.items()
     )
+
+
+def typed(frame: pl.DataFrame, schema: Mapping[str, pl.DataType], context: Context) -> pl.DataFrame:
+    """Complete rows of TOTALS or CLUSTER_BILLS with their provider and source."""
+    named = frame.with_columns(provider=pl.lit(context.provider), source=pl.lit(context.source))
+    return named.select(pl.col(name).cast(dtype) for name, dtype in schema.items())
+
+
+def require_values(part: pl.DataFrame, columns: Mapping[str, str]) -> None:
+    """Refuse a part in which a value is missing that every row needs.
+
+    columns: column of `part` -> the raw column it came from. `part` also has `source_file` and
+    `rows`. Without such a value a row would be lost, or stand in no sum.
+    Raises InputError.
+    """
+    for name, column in columns.items():
+        empty = part.filter(pl.col(name).is_null())
+        if not empty.is_empty():
+            raise InputError(
+                "a value is missing",
+                where=f"{empty.get_column('source_file').sort()[0]}, column {column}",
+                expected="a value in every row",
+                got=f"{empty.get_column('rows').sum()} rows without one",
+                hint="let the provider deliver the month again; nothing was changed",
+            )
 
 
 def label_map(labels: Sequence[str]) -> pl.Expr:

@@ -4,7 +4,7 @@
 parts of all files of a month together, because parents and pods lie in different files.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from importlib.resources import files
 
 import polars as pl
@@ -14,8 +14,11 @@ from transforms.aws.columns import COSTS, canonical_names, divide, resolve
 from transforms.aws.combine import combine
 from transforms.aws.split import hours, pods
 from transforms.aws.tags import discover
+from transforms.cells import quoted
+from transforms.schema import COST_VIEWS
+from transforms.sliced import Context
 
-__all__ = ["VERSION", "bill_columns", "bill_query", "combine", "slice_file"]
+__all__ = ["VERSION", "bill_columns", "bill_query", "combine", "slice_file", "views"]
 
 VERSION = 3
 """Raised when the parts of a file change, so that cached ones are not used again."""
@@ -32,14 +35,18 @@ _BILL_COLUMNS = (
 )
 
 
-def slice_file(
-    raw: pl.LazyFrame, *, labels: Sequence[str], billing_period: str
-) -> dict[str, pl.LazyFrame]:
+def views(_: Context) -> tuple[str, ...]:
+    """Return the cost views an export has: every report has both."""
+    return COST_VIEWS
+
+
+def slice_file(raw: pl.LazyFrame, context: Context) -> dict[str, pl.LazyFrame]:
     """Return the parts of one raw file: `charges`, `pods`, `hours` and `spellings`.
 
     raw: the columns of a CUR 2.0 or a legacy report, in Parquet types or as text.
     Raises InputError where a needed column is missing.
     """
+    labels, billing_period = context.labels, context.billing_period
     billed, split = divide(raw)
     tags = discover(resolve(raw))
     spellings = [(key, ", ".join(raws)) for key, raws in tags.colliding(labels).items()]
@@ -58,7 +65,7 @@ def bill_query() -> str:
     return files("transforms.aws").joinpath("bill.sql").read_text(encoding="utf-8")
 
 
-def bill_columns(header: Sequence[str]) -> dict[str, str | None]:
-    """Return the columns `bill_query` reads -> the raw column, None where the export lacks it."""
-    raw = {canonical: name for name, canonical in canonical_names(list(header)).items()}
-    return {name: raw.get(name) for name in _BILL_COLUMNS}
+def bill_columns(columns: Mapping[str, str]) -> dict[str, str]:
+    """Return the columns `bill_query` reads, each as SQL over the raw columns."""
+    raw = {canonical: name for name, canonical in canonical_names(list(columns)).items()}
+    return {name: quoted(raw[name]) if name in raw else "NULL" for name in _BILL_COLUMNS}

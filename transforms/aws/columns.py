@@ -9,6 +9,7 @@ import re
 
 import polars as pl
 
+from transforms import cells
 from transforms.aws.codes import SPLIT_OPERATIONS
 from transforms.errors import InputError
 from transforms.schema import MONEY
@@ -173,8 +174,7 @@ def _mend(missing: list[str]) -> str:
 def _text(names: dict[str, str], name: str) -> pl.Expr:
     if name not in names:
         return pl.lit(None, dtype=pl.String).alias(name)
-    value = pl.col(names[name]).cast(pl.String)
-    return pl.when(value != "").then(value).alias(name)
+    return cells.text(pl.col(names[name])).alias(name)
 
 
 def _time(names: dict[str, str], schema: pl.Schema, name: str) -> pl.Expr:
@@ -193,7 +193,7 @@ def _time(names: dict[str, str], schema: pl.Schema, name: str) -> pl.Expr:
 def _amount(names: dict[str, str], name: str) -> pl.Expr:
     if name not in names:
         return pl.lit(None, dtype=MONEY).alias(name)
-    return pl.col(names[name]).cast(MONEY).alias(name)
+    return cells.amount(pl.col(names[name])).alias(name)
 
 
 def _map(schema: pl.Schema, name: str) -> pl.Expr:

@@ -21,7 +21,6 @@ from transforms.aws.codes import (
 )
 from transforms.aws.node_days import intervals
 from transforms.aws.nodes import node_slices
-from transforms.errors import InputError
 from transforms.money import zero
 from transforms.sliced import (
     CLUSTER_BILLS,
@@ -30,6 +29,8 @@ from transforms.sliced import (
     Sliced,
     as_slices,
     findings_frame,
+    require_values,
+    typed,
 )
 
 _NEVER_EMPTY = {
@@ -50,7 +51,7 @@ def combine(parts: Mapping[str, pl.LazyFrame], context: Context) -> Sliced:
         parts[name].collect(engine="streaming") for name in ("charges", "pods", "hours")
     )
     for part in (raw_charges, raw_pods):
-        _require_values(part)
+        require_values(part, _NEVER_EMPTY)
     net = _is_net(raw_charges, raw_pods)
     charges, pods = _in_basis(raw_charges, raw_pods, net=net)
     sliced = charges.filter(pl.col("fate") == "sliced")
@@ -80,22 +81,8 @@ def combine(parts: Mapping[str, pl.LazyFrame], context: Context) -> Sliced:
                 *notices.of_source(sliced, others, parts["spellings"].collect(), context),
             ]
         ),
-        net=net,
+        bill_values={"net": net},
     )
-
-
-def _require_values(part: pl.DataFrame) -> None:
-    """A row that lacks one of these would be lost, or stand in no sum."""
-    for name, column in _NEVER_EMPTY.items():
-        empty = part.filter(pl.col(name).is_null())
-        if not empty.is_empty():
-            raise InputError(
-                "a value is missing",
-                where=f"{empty.get_column('source_file').sort()[0]}, column {column}",
-                expected="a value in every row",
-                got=f"{empty.get_column('rows').sum()} rows without one",
-                hint="let the provider deliver the month again; nothing was changed",
-            )
 
 
 # ---------------------------------------------------------------- basis
@@ -184,7 +171,7 @@ def _totals(charges: pl.DataFrame, pods: pl.DataFrame, context: Context) -> pl.D
         for view in ("effective", "billed")
     ]
     totals = pl.concat([*billed, *split], how="diagonal").group_by([*keys, "cost_view"])
-    return _typed(totals.agg(pl.col("rows", "amount", "amount_abs").sum()), TOTALS, context)
+    return typed(totals.agg(pl.col("rows", "amount", "amount_abs").sum()), TOTALS, context)
 
 
 def _cluster_bills(parents: pl.DataFrame, others: pl.DataFrame, context: Context) -> pl.DataFrame:
@@ -197,14 +184,7 @@ def _cluster_bills(parents: pl.DataFrame, others: pl.DataFrame, context: Context
         )
         for column in ("effective", "billed")
     ]
-    return _typed(pl.concat(views), CLUSTER_BILLS, context)
-
-
-def _typed(
-    frame: pl.DataFrame, schema: Mapping[str, pl.DataType], context: Context
-) -> pl.DataFrame:
-    named = frame.with_columns(provider=pl.lit(context.provider), source=pl.lit(context.source))
-    return named.select(pl.col(name).cast(dtype) for name, dtype in schema.items())
+    return typed(pl.concat(views), CLUSTER_BILLS, context)
 
 
 # ---------------------------------------------------------------- slices
