@@ -1,32 +1,33 @@
 """An independent second opinion on the money: a whole month in exact fractions.
 
-It shares no code with the pipeline. `oracle_files` reads the exports; `oracle_source`,
-`oracle_charges` and `oracle_nodes` slice them; `oracle_rules` reads the configuration;
+It shares no code with the pipeline. `oracle_<provider>` reads and slices the exports of one
+provider into what `oracle_slices` describes; `oracle_rules` reads the configuration;
 `oracle_ledger` distributes; this page adds up. Where the contract leaves room the literal reading
 was taken, and each module lists its choices. Those made here:
 
-* Of a cluster with `no_split_source` rows whose nodes nobody ever split, the kinds `workload`,
-  `idle` and `headroom` are unknown (None), each where it has no rows at all.
+* Of a cluster with unattributed node cost that nobody split, and not one split row in the month,
+  the kinds `workload`, `idle` and `headroom` are unknown (None), each where it has no rows at all.
 * Rounding: the cluster's total to the cent, half-even; then lines to that total, then the kinds of
   a line to its own, each by largest remainder of the amounts rounded down. Of equal remainders
   the first team (no team last) or the first kind gets the cent.
 * `workload_idle` counts `workload` rows, not those that became headroom or system overhead.
-* In the view `billed` the parts of a node are exact fractions: compare figures below the cluster
-  within a few quanta there. Everything else is exact to the quantum.
+* In the view `billed` the parts of an AWS node are exact fractions: compare figures below the
+  cluster within a few quanta there. On Azure equal remainders, and which bill rows are divided as
+  one, are the oracle's own choice: compare below cluster and category within a quantum a slice.
+  Everything else is exact to the quantum.
 """
 
 import tomllib
 from collections import defaultdict
 from collections.abc import Hashable, Iterable
 from fractions import Fraction
+from importlib import import_module
 from pathlib import Path
 from typing import Any, TypeVar
 
-from tests import oracle_files, oracle_nodes
-from tests.oracle_charges import Slice
-from tests.oracle_ledger import NODE_RESOURCES, Method, Place, Posting, cost, place, post
+from tests.oracle_ledger import Method, Place, Posting, is_node_cost, place, post
 from tests.oracle_rules import Rules
-from tests.oracle_source import ZERO, Source, billed
+from tests.oracle_slices import ZERO, Read, Slice, cost
 
 KINDS = (
     "workload",
@@ -43,6 +44,7 @@ COMPARED: tuple[Method, ...] = (
     ("proportional", "resource"),
     ("proportional", "total"),
 )
+BRIDGE = ("provider_idle", "empty_nodes", "not_time_based", "rebased", "idle")
 CENT = Fraction(1, 100)
 
 Line = tuple[str, str, str | None]
@@ -58,11 +60,13 @@ class Books:
 
     def __init__(self, document: dict[str, Any], folder: Path, month: str) -> None:
         self.rules = Rules(document)
-        self.sources = [
-            Source(entry["id"], month, oracle_files.read(folder / entry["location"], month))
+        self.sources: dict[str, Read] = {
+            entry["id"]: import_module(f"tests.oracle_{entry['provider']}").read(
+                entry, folder, month
+            )
             for entry in document["source"]
-        ]
-        self.slices = [piece for source in self.sources for piece in oracle_nodes.slices(source)]
+        }
+        self.slices = [piece for source in self.sources.values() for piece in source.slices]
         for piece in self.slices:
             self.rules.apply(piece)
         self.clustered = [piece for piece in self.slices if piece.row_kind != "outside"]
@@ -77,38 +81,42 @@ class Books:
     def fates(self, view: str) -> dict[tuple[str, str, str], tuple[int, Fraction]]:
         """Return rows and amount by source, fate and currency, straight from the rows."""
         found: dict[tuple[str, str, str], list[Fraction]] = defaultdict(list)
-        for source in self.sources:
-            for fate, rows in source.by_fate().items():
-                for row in rows:
-                    key = (source.id, fate, row["line_item_currency_code"])
-                    found[key].append(_raw_amount(source, row, view))
+        for name, source in self.sources.items():
+            for fate in source.fates:
+                if view in source.views:
+                    found[name, fate.name, fate.currency].append(fate.amounts[view])
         return {key: (len(values), sum(values, ZERO)) for key, values in found.items()}
+
+    def priced(self, view: str) -> list[tuple[Slice, Fraction]]:
+        """Return the slices of clusters whose source has the view, with their amounts."""
+        pairs = ((piece, cost(piece, view)) for piece in self.clustered)
+        return [(piece, amount) for piece, amount in pairs if amount is not None]
 
     def bills(self, view: str) -> dict[Place, Fraction]:
         """Return the bill of each cluster and currency."""
-        return _sums((place(piece), cost(piece, view)) for piece in self.clustered)
+        return _sums((place(piece), amount) for piece, amount in self.priced(view))
 
     def kinds(self, view: str) -> dict[tuple[str, str, str, str | None, str], Fraction]:
         """Return amounts by cluster, currency, row kind, reason and resource kind."""
         return _sums(
-            ((*place(piece), piece.row_kind, piece.reason, piece.resource_kind), cost(piece, view))
-            for piece in self.clustered
+            ((*place(piece), piece.row_kind, piece.reason, piece.resource_kind), amount)
+            for piece, amount in self.priced(view)
         )
 
     def outside(self, view: str) -> dict[tuple[str, str | None, str], Fraction]:
         """Return what belongs to no cluster by source, reason and currency."""
         return _sums(
-            ((piece.source, piece.reason, piece.currency), cost(piece, view))
+            ((piece.source, piece.reason, piece.currency), amount)
             for piece in self.slices
-            if piece.row_kind == "outside"
+            if piece.row_kind == "outside" and (amount := cost(piece, view)) is not None
         )
 
     def idle_ratio(self, view: str) -> dict[Place, Fraction | None]:
         """Return idle over node cost of each cluster; None where there is no such cost."""
-        on_nodes = [piece for piece in self.clustered if _is_node_row(piece)]
-        whole = _sums((place(piece), cost(piece, view)) for piece in on_nodes)
+        on_nodes = [pair for pair in self.priced(view) if _is_node_row(pair[0])]
+        whole = _sums((place(piece), amount) for piece, amount in on_nodes)
         idle = _sums(
-            (place(piece), cost(piece, view)) for piece in on_nodes if piece.row_kind == "idle"
+            (place(piece), amount) for piece, amount in on_nodes if piece.row_kind == "idle"
         )
         return {
             key: idle.get(key, ZERO) / whole[key] if whole.get(key) else None
@@ -119,7 +127,7 @@ class Books:
 
     def postings(self, view: str, forced: Method | None = None) -> list[Posting]:
         """Return all postings, under the rules or with one method for idle and headroom."""
-        return post(self.clustered, self.rules, view, forced)
+        return post([piece for piece, _ in self.priced(view)], self.rules, view, forced)
 
     def teams(self, view: str, forced: Method | None = None) -> dict[Line, dict[str, Any]]:
         """Return each line's amount per kind (None: unknown) and its `total`, not rounded."""
@@ -136,8 +144,11 @@ class Books:
     def unknown_kinds(self, cluster: str) -> list[str]:
         """Return the kinds nobody can know for a cluster."""
         rows = [piece for piece in self.clustered if piece.cluster == cluster]
-        is_split = any(piece.is_split for piece in rows)
-        if is_split or all(piece.reason != "no_split_source" for piece in rows):
+        is_blind = any(
+            piece.row_kind == "unattributed" and is_node_cost(piece) and not piece.is_split
+            for piece in rows
+        )
+        if not is_blind or any(piece.is_split for piece in rows):
             return []
         known = {piece.row_kind for piece in rows}
         return [kind for kind in ("workload", "idle", "headroom") if kind not in known]
@@ -172,45 +183,43 @@ class Books:
     def bridges(self) -> dict[tuple[str, str | None, str, str], dict[str, Fraction]]:
         """Return by cluster, node name, resource kind and currency the lines of the bridge.
 
-        `provider_idle` + `empty_nodes` + `rebased` = `idle`, in the effective view; the other lines
-        are 0 on charge basis `provider`.
+        All lines but `idle` add up to `idle`, in the effective view; the lines not given here are
+        0 on charge basis `provider`.
         """
         found: dict[tuple[str, str | None, str, str], dict[str, Fraction]] = {}
-        for piece in self.clustered:
-            if not _is_node_row(piece):
+        for piece, amount in self.priced("effective"):
+            if piece.row_kind != "idle" and piece.provider_idle is None:
                 continue
             key = (str(piece.cluster), piece.node_name, piece.resource_kind, piece.currency)
-            lines = found.setdefault(
-                key, dict.fromkeys(("provider_idle", "empty_nodes", "rebased", "idle"), ZERO)
-            )
-            lines["provider_idle"] += piece.provider_idle
+            lines = found.setdefault(key, dict.fromkeys(BRIDGE, ZERO))
+            idle = piece.provider_idle or ZERO
+            lines["provider_idle"] += idle
+            if piece.row_kind == "shared":
+                lines["not_time_based"] -= idle
             if piece.row_kind == "idle":
-                lines["idle"] += piece.effective
+                lines["idle"] += amount
             if piece.reason == "empty_node":
-                lines["empty_nodes"] += piece.effective
+                lines["empty_nodes"] += amount
         for lines in found.values():
-            lines["rebased"] = lines["idle"] - lines["provider_idle"] - lines["empty_nodes"]
+            named = sum((lines[name] for name in BRIDGE[:-2]), ZERO)
+            lines["rebased"] = lines["idle"] - named
         return found
 
     def empty_nodes(self) -> dict[tuple[str, Any], tuple[Fraction, Fraction]]:
         """Return hours and amount of empty nodes by instance and day."""
         rows = [piece for piece in self.clustered if piece.reason == "empty_node"]
-        amounts = _sums(((str(piece.node), piece.day), piece.effective) for piece in rows)
+        amounts = _sums(
+            ((str(piece.node), piece.day), amount)
+            for piece, amount in self.priced("effective")
+            if piece.reason == "empty_node"
+        )
         hours = {(str(piece.node), piece.day): piece.empty_hours for piece in rows}
         return {key: (hours[key], amounts[key]) for key in amounts}
 
 
-def _raw_amount(source: Source, row: oracle_files.Row, view: str) -> Fraction:
-    """A split row's money is on its parent: only its ordinary cost counts, which is 0."""
-    if view == "billed" or source.is_split(row):
-        return billed(row)
-    return source.effective(row)
-
-
 def _is_node_row(piece: Slice) -> bool:
-    has_node_cost = piece.resource_kind in NODE_RESOURCES
     is_counted = piece.row_kind in ("workload", "idle", "headroom", "system_overhead")
-    return has_node_cost and is_counted and piece.is_split
+    return is_node_cost(piece) and is_counted and piece.is_split
 
 
 def _sums(pairs: Iterable[tuple[K, Fraction]]) -> dict[K, Fraction]:

@@ -2,10 +2,13 @@
 
 Choices where the contract leaves room:
 
+* A provider's corrections are pools of their own, because a posting has one charge class. They
+  count in the weights of their day like any workload.
+* A node is known for node cost only: a disk's idle falls to the next coarser scope.
 * Of equal remainders the team that comes first by code point gets the quantum; the operator's own
   team comes after all others, workload without a team after that.
-* In the view `billed` the parts of a node are exact fractions, and so are the weights: parts of a
-  pool are then exact fractions too, where the pipeline has whole quanta.
+* In the view `billed` the parts of an AWS node are exact fractions, and so are the weights: parts
+  of a pool are then exact fractions too, where the pipeline has whole quanta.
 """
 
 from collections import defaultdict
@@ -14,9 +17,8 @@ from dataclasses import dataclass
 from datetime import date
 from fractions import Fraction
 
-from tests.oracle_charges import Slice
 from tests.oracle_rules import Rule, Rules
-from tests.oracle_source import QUANTUM, ZERO
+from tests.oracle_slices import QUANTUM, ZERO, Slice, cost
 
 POOLED = ("idle", "headroom", "system_overhead", "cluster_fee", "shared")
 NODE_RESOURCES = ("cpu", "memory", "gpu", "compute")
@@ -34,6 +36,7 @@ class Pool:
 
     day: date
     place: Place
+    charge_class: str | None
     row_kind: str
     reason: str | None
     resource_kind: str
@@ -58,11 +61,6 @@ class Posting:
     pool: Pool | None = None
 
 
-def cost(piece: Slice, view: str) -> Fraction:
-    """Return what a slice costs in a view."""
-    return piece.effective if view == "effective" else piece.billed
-
-
 def place(piece: Slice) -> Place:
     """Return cluster and currency."""
     return str(piece.cluster), piece.currency
@@ -71,7 +69,7 @@ def place(piece: Slice) -> Place:
 def post(
     slices: Sequence[Slice], rules: Rules, view: str, forced: Method | None = None
 ) -> list[Posting]:
-    """Return the postings of slices that belong to clusters.
+    """Return the postings of slices that belong to clusters and have an amount in the view.
 
     `forced` is the method for idle and headroom instead of that of their rules.
     """
@@ -82,12 +80,12 @@ def post(
         if piece.row_kind in POOLED:
             pools[_pool(piece, rules, forced)].append(piece)
             continue
-        own = (piece.team, piece.row_kind, cost(piece, view))
+        own = (piece.team, piece.row_kind, _known(piece, view))
         found.append(Posting(piece.day, place(piece), *own))
         if piece.row_kind == "workload":
             workload[piece.day, place(piece)].append(piece)
     for pool, pieces in pools.items():
-        amount = sum((cost(piece, view) for piece in pieces), ZERO)
+        amount = sum((_known(piece, view) for piece in pieces), ZERO)
         operator = rules.operator(pieces[0])
         weights = _weights(pool, workload[pool.day, pool.place], view)
         for team, part in distribute(amount, weights, operator, exact=view == "billed").items():
@@ -95,17 +93,30 @@ def post(
     return found
 
 
+def _known(piece: Slice, view: str) -> Fraction:
+    """Return the cost of a slice whose source has the view."""
+    amount = cost(piece, view)
+    if amount is None:
+        raise ValueError(f"{piece.source} has no view {view}")
+    return amount
+
+
+def is_node_cost(piece: Slice) -> bool:
+    """Whether a slice is the cost of a node's capacity."""
+    return piece.resource_kind in NODE_RESOURCES
+
+
 def _pool(piece: Slice, rules: Rules, forced: Method | None) -> Pool:
     rule = rules.allocation(piece)
     if forced and piece.row_kind in ("idle", "headroom"):
         rule = Rule(rule.id, forced[0], rule.scope, forced[1])
-    kind = (piece.row_kind, piece.reason, piece.resource_kind)
+    kind = (piece.charge_class, piece.row_kind, piece.reason, piece.resource_kind)
     return Pool(piece.day, place(piece), *kind, _scope(piece, rule.scope), rule)
 
 
 def _scope(piece: Slice, level: str) -> tuple[str, str]:
     """Return the level a slice can be put in and its key; a missing key falls to the next."""
-    if level == "node" and piece.node:
+    if level == "node" and piece.node and piece.node_name and is_node_cost(piece):
         return "node", piece.node
     if level in ("node", "node_pool") and piece.node_pool:
         return "node_pool", piece.node_pool
@@ -120,7 +131,8 @@ def _weights(pool: Pool, workload: Iterable[Slice], view: str) -> dict[str | Non
     inside = [
         piece
         for piece in workload
-        if _scope(piece, pool.scope[0]) == pool.scope and (piece.is_split or not pool.is_node_cost)
+        if _scope(piece, pool.scope[0]) == pool.scope
+        and (not pool.is_node_cost or (piece.is_split and is_node_cost(piece)))
     ]
     whole = _by_team(inside, view, lambda _: True)
     if pool.rule.method == "none":
@@ -150,7 +162,7 @@ def _by_team(
     sums: dict[str | None, Fraction] = defaultdict(Fraction)
     for piece in pieces:
         if counts(piece):
-            sums[piece.team] += cost(piece, view)
+            sums[piece.team] += _known(piece, view)
     return sums
 
 

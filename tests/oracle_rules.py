@@ -14,8 +14,7 @@ from datetime import date
 from fnmatch import fnmatchcase
 from typing import Any
 
-from tests.oracle_charges import Slice
-from tests.oracle_files import tag_key
+from tests.oracle_slices import Slice, label_key
 
 Entry = dict[str, Any]
 """One table of the file."""
@@ -58,9 +57,9 @@ class Rules:
             piece.team = self._team(piece)
 
     def _team(self, piece: Slice) -> str | None:
-        labels = {tag_key(key): value for key, value in piece.labels.items()}
+        labels = {label_key(key): value for key, value in piece.labels.items()}
         for entry in self._teams:
-            named = labels.get(tag_key(entry["label"])) if "label" in entry else entry["team"]
+            named = labels.get(label_key(entry["label"])) if "label" in entry else entry["team"]
             if named and _matches(entry, piece):
                 return str(named)
         return None

@@ -14,8 +14,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from fixtures import make
-from tests import oracle_files
-from tests.oracle_files import Row
+from tests import oracle_aws_files
+from tests.oracle_aws_files import Row
 
 MONTH = "2026-10"
 DEMO = ("aws-prod", "aws-data", "aws-example")
@@ -24,7 +24,7 @@ PROD = "billing/acme-prod/data/BILLING_PERIOD=2026-10"
 
 @cache
 def rows(name: str) -> list[Row]:
-    return oracle_files.read(make.EXPORTS / name, MONTH)
+    return oracle_aws_files.read(make.EXPORTS / name, MONTH)
 
 
 def content(folder: Path) -> dict[str, bytes]:
@@ -82,7 +82,7 @@ def test_the_exports_stay_small() -> None:
 def test_cur2_has_leftover_and_empty_chunks_and_only_the_manifest_tells_them_apart() -> None:
     folder = make.EXPORTS / "aws-prod" / PROD
     chunks = {path.name[10:15]: pq.read_metadata(path).num_rows for path in folder.iterdir()}
-    listed = [file.name[10:15] for file in oracle_files.files(make.EXPORTS / "aws-prod", MONTH)]
+    listed = [file.name[10:15] for file in oracle_aws_files.files(make.EXPORTS / "aws-prod", MONTH)]
     assert listed == ["00001", "00002", "00003", "00004"]
     assert sorted(chunks) == [*listed, "00005"]
     assert [number for number in sorted(chunks) if chunks[number] == 0] == ["00003", "00005"]
@@ -122,7 +122,7 @@ def test_cur2_has_awss_types() -> None:
 
 
 def test_the_legacy_report_has_slashes_and_no_net_columns() -> None:
-    file = oracle_files.files(make.EXPORTS / "aws-data", MONTH)[0]
+    file = oracle_aws_files.files(make.EXPORTS / "aws-data", MONTH)[0]
     with gzip.open(file, "rt", encoding="utf-8", newline="") as lines:
         header = next(csv.reader(lines))
     assert {

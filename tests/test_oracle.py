@@ -8,9 +8,10 @@ import pytest
 
 from fixtures import make
 from tests.oracle import Books, _rounded_to
+from tests.oracle_aws import source
+from tests.oracle_aws_nodes import orphans
 from tests.oracle_ledger import distribute
-from tests.oracle_nodes import divide, orphans
-from tests.oracle_source import rounded
+from tests.oracle_slices import divide, rounded
 
 MONTH = "2026-10"
 PROPORTIONAL = {"id": "p", "kinds": ["idle", "headroom"], "method": "proportional"}
@@ -18,7 +19,7 @@ PROPORTIONAL = {"id": "p", "kinds": ["idle", "headroom"], "method": "proportiona
 
 def books(name: str, **tables: Any) -> Books:
     document = {
-        "source": [{"id": name, "location": name}],
+        "source": [{"id": name, "provider": "aws", "location": name}],
         "team_rule": [{"label": "team"}],
         "operator": [{"team": "platform"}],
         "allocation_rule": [PROPORTIONAL],
@@ -140,7 +141,9 @@ def test_the_published_example() -> None:
 
 def test_orphans_enter_no_sum() -> None:
     orphaned = books("orphan")
-    assert orphans(orphaned.sources[0]) == {"i-0fffffffffffffff9"}
+    assert orphans(source({"id": "orphan", "location": "orphan"}, make.EXPORTS, MONTH)) == {
+        "i-0fffffffffffffff9"
+    }
     assert list(orphaned.bills("effective").values()) == [money("0.13")]
 
 

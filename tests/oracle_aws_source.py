@@ -1,4 +1,4 @@
-"""The oracle's reading of one source: which rows it has, what each costs, whose cluster it is.
+"""The oracle's reading of one AWS source: which rows it has, what each costs, whose cluster it is.
 
 Choices where the contract leaves room:
 
@@ -14,10 +14,8 @@ Choices where the contract leaves room:
 from datetime import datetime, timedelta
 from fractions import Fraction
 
-from tests.oracle_files import Row, tag_key
-
-QUANTUM = Fraction(1, 10**12)
-ZERO = Fraction(0)
+from tests.oracle_aws_files import Row, tag_key
+from tests.oracle_slices import ZERO, rounded
 
 USAGE = ("Usage", "SavingsPlanCoveredUsage", "DiscountedUsage")
 DISCOUNTS = ("EdpDiscount", "PrivateRateDiscount", "BundledDiscount", "SppDiscount")
@@ -47,11 +45,6 @@ CLUSTER_TAGS = (
     "alpha.eksctl.io/cluster-name",
     "elbv2.k8s.aws/cluster",
 )
-
-
-def rounded(value: Fraction | None) -> Fraction:
-    """Return an amount as the bill of a row: 12 places, half-even; NULL is 0."""
-    return ZERO if value is None else round(value / QUANTUM) * QUANTUM
 
 
 def tag(row: Row, *names: str) -> str | None:

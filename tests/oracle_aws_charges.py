@@ -1,25 +1,24 @@
-"""The oracle's reading of charges that are no nodes: what kind of cost each is.
+"""The oracle's reading of AWS charges that are no nodes: what kind of cost each is.
 
-First match wins, in the order of the contract. Nodes and their pods are in `oracle_nodes`.
+First match wins, in the order of the contract. Nodes and their pods are in `oracle_aws_nodes`.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
-from datetime import date
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from tests.oracle_files import Row
-from tests.oracle_source import (
+from tests.oracle_aws_files import Row
+from tests.oracle_aws_source import (
     DISCOUNTS,
     USAGE,
-    ZERO,
     Source,
     billed,
     is_commitment_fee,
     start,
     tag,
 )
+from tests.oracle_slices import ZERO, Kind, Slice
 
 TYPE_REASON = {
     "Tax": "tax",
@@ -38,48 +37,27 @@ NODE_TAGS = (
 )
 CSI_TAGS = ("CSIVolumeName", "ebs.csi.aws.com/cluster", "c_s_i_volume_name")
 
-Kind = tuple[str, str | None, str]
-"""Row kind, reason and resource kind."""
-
 
 @dataclass
-class Slice:
-    """A part of the bill, before teams and rules; amounts in the source's currency."""
+class AwsSlice(Slice):
+    """A slice with both views, and its share before discounts, by which `billed` may go."""
 
-    source: str
-    day: date
-    currency: str
-    row_kind: str
-    reason: str | None
-    resource_kind: str
     effective: Fraction
     billed: Fraction
-    cluster: str | None = None
-    node: str | None = None
-    node_name: str | None = None
-    node_pool: str | None = None
-    namespace: str | None = None
-    labels: dict[str, str] = field(default_factory=dict)
-    team: str | None = None
-    is_pod: bool = False
-    is_split: bool = False
     gross: Fraction = ZERO
-    provider_idle: Fraction = ZERO
     provider_idle_gross: Fraction = ZERO
-    workload_idle: Fraction | None = None
-    empty_hours: Fraction = ZERO
 
 
-def slice_of(source: Source, row: Row, kind: Kind, **more: Any) -> Slice:
+def slice_of(source: Source, row: Row, kind: Kind, **more: Any) -> AwsSlice:
     """Return a slice of `row` with its own amounts, unless `more` says otherwise."""
     if "effective" not in more:
         more |= {"effective": source.effective(row)}
     if "billed" not in more:
         more |= {"billed": billed(row)}
-    return Slice(source.id, start(row).date(), row["line_item_currency_code"], *kind, **more)
+    return AwsSlice(source.id, start(row).date(), row["line_item_currency_code"], *kind, **more)
 
 
-def charge_slices(source: Source, row: Row) -> Iterator[Slice]:
+def charge_slices(source: Source, row: Row) -> Iterator[AwsSlice]:
     """Yield the slices of a charge that is no node of a cluster."""
     kind = row["line_item_line_item_type"]
     if kind in ("SavingsPlanRecurringFee", "RIFee"):
@@ -104,7 +82,7 @@ def _fee_reason(row: Row) -> str:
     return "commitment_fee" if is_commitment_fee(row) else "other_service"
 
 
-def _usage_slices(source: Source, row: Row) -> Iterator[Slice]:
+def _usage_slices(source: Source, row: Row) -> Iterator[AwsSlice]:
     cluster = source.cluster(row)
     piece = slice_of(source, row, _usage_kind(row, cluster), cluster=cluster)
     if row.get("line_item_operation") == "FargatePod":
@@ -121,7 +99,7 @@ def _usage_slices(source: Source, row: Row) -> Iterator[Slice]:
     yield piece
 
 
-def plan_offset(source: Source, row: Row) -> Slice:
+def plan_offset(source: Source, row: Row) -> AwsSlice:
     """Return the unblended amount of covered usage, which its negation takes back."""
     return slice_of(source, row, ("outside", "commitment_offset", "other"), effective=ZERO)
 

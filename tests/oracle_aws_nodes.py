@@ -1,4 +1,4 @@
-"""The oracle's second opinion on nodes: an instance's day against its pods.
+"""The oracle's second opinion on AWS nodes: an instance's day against its pods.
 
 Choices where the contract leaves room:
 
@@ -18,9 +18,10 @@ from collections.abc import Iterable, Sequence
 from datetime import date
 from fractions import Fraction
 
-from tests.oracle_charges import POOL_TAGS, Slice, charge_slices, plan_offset, slice_of
-from tests.oracle_files import Row
-from tests.oracle_source import QUANTUM, ZERO, Source, billed, is_parent, rounded, start, tag
+from tests.oracle_aws_charges import POOL_TAGS, AwsSlice, charge_slices, plan_offset, slice_of
+from tests.oracle_aws_files import Row
+from tests.oracle_aws_source import Source, billed, is_parent, start, tag
+from tests.oracle_slices import ZERO, divide, rounded
 
 DUST_PER_ROW = Fraction(1, 10**9)
 SUFFIXES = {"vCPU-Hours": "cpu", "GB-Hours": "memory", "Accelerator-Hours": "gpu"}
@@ -32,9 +33,9 @@ Key = tuple[str, date, str]
 """Instance, day and currency."""
 
 
-def slices(source: Source) -> list[Slice]:
+def slices(source: Source) -> list[AwsSlice]:
     """Return every slice of a source's month; split rows without a parent are in none."""
-    found: list[Slice] = []
+    found: list[AwsSlice] = []
     parents: dict[Key, list[Row]] = defaultdict(list)
     for row in source.charges:
         if not (is_parent(row) and source.cluster(row)):
@@ -81,7 +82,7 @@ def _where(source: Source, row: Row) -> dict[str, object]:
     }
 
 
-def _node_day(source: Source, parents: Sequence[Row], pods: Sequence[Row]) -> list[Slice]:
+def _node_day(source: Source, parents: Sequence[Row], pods: Sequence[Row]) -> list[AwsSlice]:
     """Return the slices of one instance and day, whose sum is the sum of its parent rows."""
     first = parents[0]
     where = {**_where(source, first), "is_split": True}
@@ -101,7 +102,7 @@ def _node_day(source: Source, parents: Sequence[Row], pods: Sequence[Row]) -> li
     return pieces + _share_invoice(source, first, pieces, invoice)
 
 
-def _workload(source: Source, row: Row, where: dict[str, object]) -> Slice:
+def _workload(source: Source, row: Row, where: dict[str, object]) -> AwsSlice:
     kind = next(k for suffix, k in SUFFIXES.items() if row["line_item_usage_type"].endswith(suffix))
     cost, unused = source.split_amounts(row)
     return slice_of(
@@ -132,16 +133,16 @@ def _slack(row: Row, cost: Fraction) -> Fraction | None:
 
 
 def _unrequested(
-    source: Source, row: Row, pieces: Iterable[Slice], where: dict[str, object]
-) -> list[Slice]:
+    source: Source, row: Row, pieces: Iterable[AwsSlice], where: dict[str, object]
+) -> list[AwsSlice]:
     """Take what AWS spread over the pods back into one slice per resource kind."""
-    found: dict[str, Slice] = {}
+    found: dict[str, AwsSlice] = {}
     for piece in pieces:
         kind = piece.resource_kind
         if kind not in found:
             idle = ("idle", "unrequested", kind)
             found[kind] = slice_of(source, row, idle, **where, effective=ZERO, billed=ZERO)
-        found[kind].effective += piece.provider_idle
+        found[kind].effective += piece.provider_idle or ZERO
         found[kind].gross += piece.provider_idle_gross
     return list(found.values())
 
@@ -160,7 +161,7 @@ def _highest_price(source: Source, parents: Iterable[Row]) -> Fraction:
 
 def _empty(
     source: Source, row: Row, empty: tuple[Fraction, Fraction], where: dict[str, object]
-) -> list[Slice]:
+) -> list[AwsSlice]:
     """Divide the amount of the empty hours over the resources of the instance."""
     amount, hours = empty
     if not amount:
@@ -192,19 +193,7 @@ def _by_size(row: Row, amount: Fraction) -> dict[str, Fraction]:
     return divide(amount, {kind: per_unit[kind] * size[kind] for kind in sorted(per_unit)})
 
 
-def divide(amount: Fraction, weights: dict[str, Fraction]) -> dict[str, Fraction]:
-    """Divide a positive amount by largest remainder; equal ones in the order of `weights`."""
-    whole = sum(weights.values(), ZERO)
-    exact = {name: amount * weight / whole / QUANTUM for name, weight in weights.items()}
-    floors = {name: share.numerator // share.denominator for name, share in exact.items()}
-    missing = int(amount / QUANTUM) - sum(floors.values())
-    turns = sorted(exact, key=lambda name: floors[name] - exact[name])
-    for name in turns[:missing]:
-        floors[name] += 1
-    return {name: floor * QUANTUM for name, floor in floors.items()}
-
-
-def _settle(pieces: Sequence[Slice], dust: Fraction) -> None:
+def _settle(pieces: Sequence[AwsSlice], dust: Fraction) -> None:
     """Give dust to the largest idle slice, else to the largest."""
     idle = [piece for piece in pieces if piece.row_kind == "idle" and piece.effective > 0]
     order = {"unrequested": 0, "empty_node": 1, None: 2}
@@ -217,7 +206,7 @@ def _settle(pieces: Sequence[Slice], dust: Fraction) -> None:
 
 def _gap(
     source: Source, row: Row, amounts: tuple[Fraction, Fraction], where: dict[str, object]
-) -> list[Slice]:
+) -> list[AwsSlice]:
     effective, invoice = amounts
     if not effective and not invoice:
         return []
@@ -226,8 +215,8 @@ def _gap(
 
 
 def _share_invoice(
-    source: Source, row: Row, pieces: Sequence[Slice], invoice: Fraction
-) -> list[Slice]:
+    source: Source, row: Row, pieces: Sequence[AwsSlice], invoice: Fraction
+) -> list[AwsSlice]:
     """Set `billed` of the slices in the ratio of their amortised cost; return what has no ratio."""
     total = sum((piece.effective for piece in pieces), ZERO)
     gross = sum((piece.gross for piece in pieces), ZERO)
