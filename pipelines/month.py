@@ -138,7 +138,9 @@ def _load(
                 "cost_view": [report.cost_view],
                 "charge_basis": [report.charge_basis],
                 "month_status": [MONTH_STATUS],
-            }
+                "splits_apart": [sorted({name for one in config.sources for name in one.splits})],
+            },
+            schema_overrides={"splits_apart": pl.List(pl.String)},
         ),
     )
     _append(con, "allocation_rules", _rule_rows(config))

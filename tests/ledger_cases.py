@@ -31,7 +31,7 @@ SHAPES = {
     "cluster_bills": "provider VARCHAR, source VARCHAR, cluster_id VARCHAR, "
     "billing_currency VARCHAR, cost_view VARCHAR, amount DECIMAL(38, 12)",
     "settings": "billing_period VARCHAR, cost_view VARCHAR, charge_basis VARCHAR, "
-    "month_status VARCHAR",
+    "month_status VARCHAR, splits_apart VARCHAR[]",
     "allocation_rules": "position INTEGER, id VARCHAR, kinds VARCHAR[], method VARCHAR, "
     'scope VARCHAR, "by" VARCHAR, cluster VARCHAR[], valid_from DATE, valid_to DATE',
     "operators": "position INTEGER, team VARCHAR, cluster VARCHAR[]",
@@ -104,7 +104,7 @@ def ledger(
     operators: Sequence[Row] = ({"team": "platform", "cluster": ["*"]},),
     findings: Sequence[Row] = (),
     threads: int = 2,
-    **settings: str,
+    **settings: str | list[str],
 ) -> duckdb.DuckDBPyConnection:
     """Return a connection with every relation the ledger reads, ready for `build`."""
     con = duckdb.connect(config={"threads": threads})
@@ -114,7 +114,9 @@ def ledger(
     for table, shape in SHAPES.items():
         con.execute(f"CREATE TABLE {table} ({shape})")
     default = {"billing_period": PERIOD, "cost_view": "effective", "charge_basis": "provider"}
-    insert(con, "settings", [default | {"month_status": "provisional"} | settings])
+    insert(
+        con, "settings", [default | {"month_status": "provisional", "splits_apart": []} | settings]
+    )
     insert(con, "normalised", rows)
     insert(con, "allocation_rules", _numbered(rules))
     insert(con, "operators", _numbered(operators))

@@ -673,6 +673,20 @@ def test_a_cluster_without_a_split_is_a_warning(more: list[Row], actual: str) ->
     ]
 
 
+def test_a_bridge_from_a_split_with_money_of_its_own_may_leave_more() -> None:
+    rows = [idle("9", split_source=name, provider_idle_cost=Decimal(8)) for name in ("asked", "x")]
+    bridged = {"splits_apart": ["asked"]}
+    assert found(book(rows[:1], **bridged), "bridge_closes") == []
+    assert len(found(book(rows[1:], **bridged), "bridge_closes")) == 1
+
+
+def test_a_reserve_that_the_provider_sets_apart_is_known() -> None:
+    ours = charge("1", row_kind="system_overhead", reason="node_reserve")
+    rows = [idle("1", resource_id="i-1"), ours]
+    assert len(found(book(rows), "reserve_unknown")) == 1
+    assert found(book([*rows, ours | {"provider_class": "reserved"}]), "reserve_unknown") == []
+
+
 def test_an_unknown_node_reserve_is_said_once_per_cluster() -> None:
     rows = [
         idle("1", resource_id="i-1"),

@@ -607,6 +607,7 @@ def findings(con: duckdb.DuckDBPyConnection, name: str) -> list[tuple[Any, ...]]
     ("asked", "row", "scope", "severity"),
     [
         ("node", idle("8", resource_id=None, node_pool="small"), "node_pool", "warning"),
+        ("node", idle("8", node_name=None, node_pool="small"), "node_pool", "warning"),
         ("node", idle("8", resource_id=None), "cluster", "warning"),
         ("node_pool", idle("8", resource_id="i-1"), "cluster", "warning"),
         (

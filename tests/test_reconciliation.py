@@ -104,6 +104,46 @@ def test_a_node_that_was_only_empty_is_in_the_bridge_of_its_cluster() -> None:
     assert len(con.sql(queries.read("read/reconciliation")).fetchall()) == len(LINES)
 
 
+def test_idle_the_provider_shows_on_rows_of_its_own() -> None:
+    """Idle rows carry it; what is not time-based is shared; its own reserve is no step."""
+    apart = {"provider_class": "#idle#", "node_name": None}
+    rows = [
+        workload("ads", "4"),
+        idle("3", provider_idle_cost=Decimal("2.5"), resource_kind="compute", **apart),
+        charge(
+            "1",
+            row_kind="system_overhead",
+            reason="node_reserve",
+            provider_class="#reserve#",
+            node_name=None,
+            resource_kind="compute",
+        ),
+        charge(
+            "2",
+            row_kind="shared",
+            reason="load_balancer",
+            resource_kind="network",
+            provider_idle_cost=Decimal(2),
+            **apart,
+        ),
+    ]
+    shown = bridges(book(rows, splits_apart=["scad"]))
+    assert {
+        key[1:]: {name: amount for name, amount in lines.items() if amount}
+        for key, lines in shown.items()
+    } == {
+        (None, "compute", "#idle#"): {
+            "provider_idle": Decimal("2.5"),
+            "rebased": Decimal("0.5"),
+            "idle": Decimal(3),
+        },
+        (None, "network", "#idle#"): {
+            "provider_idle": Decimal(2),
+            "not_time_based": Decimal(-2),
+        },
+    }
+
+
 def test_only_idle_of_clusters_is_bridged() -> None:
     assert bridges(book([workload("ads", "1"), outside("2", "tax")])) == {}
 

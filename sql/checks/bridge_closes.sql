@@ -4,7 +4,8 @@
 -- returns  findings columns; one error per bridge whose lines do not add up to the idle charged,
 --          that is missing, or that leaves more than dust unexplained
 -- how      dust is 1e-9 per raw row; a row here is a day, so up to 24 of them. Only in the
---          effective view, because the provider's own idle is amortised.
+--          effective view, because the provider's own idle is amortised, and not where the
+--          idle comes from a split source with money of its own (`rebased` is there to hold it).
 WITH
 bridges AS (
     SELECT
@@ -22,16 +23,21 @@ bridges AS (
 
 charged AS (
     SELECT
-        provider,
-        cluster_id,
-        node_name,
-        resource_kind,
-        billing_currency,
-        sum(cost) FILTER (WHERE row_kind = 'idle') AS idle_cost,
-        count(*) AS charge_rows
+        charges.provider,
+        charges.cluster_id,
+        charges.node_name,
+        charges.resource_kind,
+        charges.billing_currency,
+        sum(charges.cost) FILTER (WHERE charges.row_kind = 'idle') AS idle_cost,
+        count(*) AS charge_rows,
+        bool_or(coalesce(list_contains(settings.splits_apart, charges.split_source), FALSE))
+            AS is_apart
     FROM charges
-    WHERE cluster_id IS NOT NULL AND cost IS NOT NULL
-    GROUP BY provider, cluster_id, node_name, resource_kind, billing_currency
+    CROSS JOIN settings
+    WHERE charges.cluster_id IS NOT NULL AND charges.cost IS NOT NULL
+    GROUP BY
+        charges.provider, charges.cluster_id, charges.node_name, charges.resource_kind,
+        charges.billing_currency
     HAVING idle_cost IS NOT NULL
 )
 
@@ -62,5 +68,6 @@ WHERE
     OR bridges.explained IS DISTINCT FROM charged.idle_cost
     OR (
         settings.cost_view = 'effective'
+        AND NOT charged.is_apart
         AND abs(bridges.rebased) > charged.charge_rows * 24 * 0.000000001
     )

@@ -3,7 +3,8 @@
 -- reads    charges
 -- returns  one row per day, charge class, cluster, currency, row kind, reason, resource kind,
 --          team, node pool and node, with
---          node               the node's resource_id; NULL for what is no node's cost
+--          node               the node's resource_id; NULL for what is no node's cost, and
+--                             where nobody knows which node's it is
 --          is_node_cost       cpu, memory, gpu or compute
 --          is_node_workload   workload charged through a node: not a Fargate pod or a disk claim
 --          cost, workload_idle (billing currency)
@@ -20,7 +21,7 @@ SELECT
     team,
     node_pool,
     resource_kind IN ('cpu', 'memory', 'gpu', 'compute') AS is_node_cost,
-    CASE WHEN is_node_cost THEN resource_id END AS node,
+    CASE WHEN is_node_cost AND node_name IS NOT NULL THEN resource_id END AS node,
     row_kind = 'workload' AND is_node_cost AND split_source IS NOT NULL AS is_node_workload,
     sum(cost) AS cost,
     sum(workload_idle) AS workload_idle

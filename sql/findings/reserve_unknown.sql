@@ -1,7 +1,17 @@
 -- reserve_unknown: idle of a cluster still holds what its nodes reserve for themselves.
 --
 -- reads    charges, settings
--- returns  findings columns; one info per cluster with idle nodes whose reserve is unknown
+-- returns  findings columns; one info per cluster with idle nodes whose reserve is unknown; none
+--          where the provider sets the reserve apart itself
+WITH
+reserved AS (
+    SELECT DISTINCT
+        provider,
+        cluster_id
+    FROM charges
+    WHERE reason = 'node_reserve' AND provider_class IS NOT NULL
+)
+
 SELECT
     settings.billing_period,
     'reserve_unknown' AS rule,
@@ -14,6 +24,7 @@ SELECT
     'kubectl get nodes -o json shows it: status.capacity less status.allocatable' AS hint
 FROM charges
 CROSS JOIN settings
+ANTI JOIN reserved USING (provider, cluster_id)
 WHERE
     charges.row_kind = 'idle'
     AND charges.resource_kind IN ('cpu', 'memory', 'gpu', 'compute')

@@ -21,7 +21,9 @@ unsplit AS (
         unnest(['workload', 'idle', 'headroom']) AS row_kind
     FROM normalised
     ANTI JOIN split USING (provider, cluster_id)
-    WHERE normalised.row_kind = 'unattributed' AND normalised.reason = 'no_split_source'
+    WHERE
+        normalised.row_kind = 'unattributed'
+        AND normalised.resource_kind IN ('cpu', 'memory', 'gpu', 'compute')
 )
 
 SELECT
