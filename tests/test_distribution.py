@@ -629,7 +629,15 @@ def findings(con: duckdb.DuckDBPyConnection, name: str) -> list[tuple[Any, ...]]
             "info",
         ),
     ],
-    ids=["no node", "no node, no pool", "no pool", "load balancer", "fee", "node disk"],
+    ids=[
+        "no node",
+        "no name of a node",
+        "no node, no pool",
+        "no pool",
+        "load balancer",
+        "fee",
+        "node disk",
+    ],
 )
 def test_an_unknown_scope_falls_to_the_next_coarser_one_and_a_finding_says_so(
     asked: str, row: Row, scope: str, severity: str
