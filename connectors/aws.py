@@ -6,7 +6,6 @@ location has no manifest at all, the files of the month's folder count, or those
 """
 
 import os
-from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from pathlib import Path, PurePosixPath
 
@@ -15,6 +14,7 @@ from connectors.aws_manifest import Manifest, is_data, is_manifest, month_of
 from connectors.base import Delivery, ExportSource, Receipt, RemoteFile, Store
 from connectors.errors import UNREADABLE, WRONG_USE, DeliveryError
 from connectors.folder import FolderStore
+from connectors.naming import named
 
 
 def discover(source: ExportSource, month: str) -> list[Delivery]:
@@ -127,55 +127,31 @@ def _delivery(
         raise manifest
     export = aws_manifest.export_of(manifest.file)
     below = [
-        file
+        (_parts(file.path.removeprefix(export)), file)
         for file in files
         if not export or file.path.startswith(f"{export}/")
         if month_of(file.path) in (month, None)
     ]
-    named = [(name, _match(name, below, export, manifest.file)) for name in manifest.names]
-    missing = [name for name, file in named if file is None]
-    found = {file.path: file for _, file in named if file is not None}
-    if missing or len(found) < len(named):
+    meant = [
+        (name, named(_parts(name.removeprefix("s3://")), below, manifest.file))
+        for name in manifest.names
+    ]
+    missing = [name for name, file in meant if file is None]
+    found = {file.path: file for _, file in meant if file is not None}
+    if missing or len(found) < len(meant):
         raise DeliveryError(
             "files that the manifest names are not there, or not told apart",
             exit_code=UNREADABLE,
             where=manifest.file.uri,
-            expected=f"{len(named)} files",
+            expected=f"{len(meant)} files",
             got=f"{len(found)}; not found: {', '.join(missing) or 'none'}",
             hint="copy the whole export again, with its folders",
         )
     return Delivery(store.location, month, tuple(found.values()), manifest.file, manifest.run_id)
 
 
-def _match(
-    name: str, files: Iterable[RemoteFile], export: str, manifest: RemoteFile
-) -> RemoteFile | None:
-    """Return the file a manifest means by `name`: the one whose path ends most like it.
-
-    A file counts only if all its folders below the export occur in the name (or the name says
-    less than the path): a chunk of another execution has the same file name.
-    """
-    key = aws_manifest.without_months(name.removeprefix("s3://").split("/"))
-    own_folder = PurePosixPath(manifest.path).parent.name
-    ranked: dict[tuple[int, bool], list[RemoteFile]] = defaultdict(list)
-    for file in files:
-        path = aws_manifest.without_months(file.path.removeprefix(export).strip("/").split("/"))
-        if path[-1] == key[-1] and (_is_part(path, key) or path[-len(key) :] == key):
-            inside = PurePosixPath(file.path).parent.name == own_folder
-            ranked[_shared_end(path, key), inside].append(file)
-    best = ranked[max(ranked)] if ranked else []
-    return best[0] if len(best) == 1 else None
-
-
-def _is_part(parts: Sequence[str], whole: Sequence[str]) -> bool:
-    """Tell whether `parts` occur in `whole` in the same order."""
-    rest = iter(whole)
-    return all(part in rest for part in parts)
-
-
-def _shared_end(one: Sequence[str], other: Sequence[str]) -> int:
-    pairs = zip(reversed(one), reversed(other), strict=False)
-    return next((n for n, (a, b) in enumerate(pairs) if a != b), min(len(one), len(other)))
+def _parts(path: str) -> tuple[str, ...]:
+    return aws_manifest.without_months(path.strip("/").split("/"))
 
 
 # ---------------------------------------------------------------------- without a manifest

@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import re
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -12,6 +13,8 @@ from connectors.errors import UNREADABLE, WRONG_USE, DeliveryError
 
 CHUNK_BYTES = 1 << 20
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
+TABLE = re.compile(r"(?:[\w.-]+:)?[\w-]+\.[\w$-]+\.[\w$*-]+")
 
 
 class FolderStore:
@@ -19,6 +22,7 @@ class FolderStore:
 
     def __init__(self, location: str) -> None:
         """Raise `DeliveryError` (exit code 2) where `location` is not a folder."""
+        _refuse_address(location)
         self.location = location
         self._root = _resolved(Path(location))
         if not self._root.is_dir():
@@ -105,6 +109,26 @@ class FolderStore:
             got=error.strerror or str(error),
             hint="check its permissions and the disk, then run the command again",
         )
+
+
+def is_table(location: str) -> bool:
+    """Tell whether `location` is a table's name (project.dataset.table) and no path."""
+    return TABLE.fullmatch(location) is not None
+
+
+def _refuse_address(location: str) -> None:
+    """Refuse an address. What it may hold as a secret, a user or a signature, is not shown."""
+    scheme = SCHEME.match(location)
+    if scheme is None and not is_table(location):
+        return
+    raise DeliveryError(
+        "this version reads exports from folders",
+        exit_code=WRONG_USE,
+        where=re.sub(r"(?<=://)[^/]*@|[?#].*", "", location),
+        expected="a folder with the files of a billing export",
+        got=f"an address that begins with {scheme[0]}" if scheme else "the name of a table",
+        hint="copy the files of the export to a folder and name that; `./` makes a name a path",
+    )
 
 
 def _resolved(path: Path) -> Path:

@@ -95,12 +95,16 @@ def _copy_file(store: Store, file: RemoteFile, partial: Path, names: dict[str, s
 
 
 def _names(delivery: Delivery) -> dict[str, str]:
-    """Return the name of each copy: its path below the folder that all data files share."""
+    """Return the name of each copy: its path below the folder that all data files share.
+
+    Without a manifest it is the whole path: then the folders are all that may tell a day.
+    """
+    if delivery.manifest is None:
+        return {file.path: file.path for file in delivery.files}
     parents = [PurePosixPath(file.path).parent.parts for file in delivery.files]
     shared = 0
     while all(len(p) > shared and p[: shared + 1] == parents[0][: shared + 1] for p in parents):
         shared += 1
     names = {file.path: "/".join(file.path.split("/")[shared:]) for file in delivery.files}
-    if delivery.manifest is not None:
-        names[delivery.manifest.path] = f"manifest/{PurePosixPath(delivery.manifest.path).name}"
+    names[delivery.manifest.path] = f"manifest/{PurePosixPath(delivery.manifest.path).name}"
     return names
