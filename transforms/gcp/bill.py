@@ -1,0 +1,55 @@
+"""The columns of the bill query as SQL over a raw file, in each of its forms."""
+
+import re
+from collections.abc import Mapping
+from importlib.resources import files
+
+from transforms.cells import quoted
+
+_COLUMNS = {
+    "month": "invoice.month",
+    "cost_type": "cost_type",
+    "service_name": "service.description",
+    "billing_currency": "currency",
+    "cost": "cost",
+}
+_AMOUNTS = r"""['"]amount['"]\s*:\s*['"]?(-?[0-9.]+(?:[eE][-+]?[0-9]+)?)"""
+"""The amounts in a list of credits, as JSON or as Python prints it."""
+
+
+def bill_query() -> str:
+    """Return the SQL that sums a raw file by itself: the second opinion on every total."""
+    return files("transforms.gcp").joinpath("bill.sql").read_text(encoding="utf-8")
+
+
+def bill_columns(columns: Mapping[str, str]) -> dict[str, str]:
+    """Return the columns `bill_query` reads, each as SQL over the raw columns.
+
+    columns: raw column -> its DuckDB type.
+    """
+    if list(columns) == ["line"]:
+        named = {name: f"json_extract_string(line, '$.{path}')" for name, path in _COLUMNS.items()}
+        return named | {"credits": "json_extract_string(line, '$.credits[*].amount')"}
+    named = {name: _value(columns, path) for name, path in _COLUMNS.items()}
+    return named | {"credits": _credits(columns)}
+
+
+def _value(columns: Mapping[str, str], path: str) -> str:
+    """A column of that name, a field of a nested column, or a field in a cell of text."""
+    if path in columns:
+        is_text = columns[path] == "VARCHAR"
+        return f"nullif({quoted(path)}, '')" if is_text else quoted(path)
+    head, _, field = path.partition(".")
+    type_ = columns.get(head, "") if field else ""
+    if type_ == "VARCHAR":
+        pattern = rf"""[''"]{field}[''"]\s*:\s*[''"]([^''"]*)"""
+        return f"nullif(regexp_extract({quoted(head)}, '{pattern}', 1), '')"
+    is_field = re.search(rf'(?:\(|, )"?{field}"? ', type_)
+    return f"{quoted(head)}.{quoted(field)}" if is_field else "NULL"
+
+
+def _credits(columns: Mapping[str, str]) -> str:
+    if columns.get("credits") == "VARCHAR":
+        amounts = _AMOUNTS.replace("'", "''")
+        return f"regexp_extract_all(credits, '{amounts}', 1)"
+    return "list_transform(credits, lambda credit: credit.amount)"

@@ -1,0 +1,176 @@
+"""The parts of all files of a month, put together into slices: classified, named, reported."""
+
+from collections.abc import Mapping
+
+import polars as pl
+
+from transforms.gcp import codes, notices
+from transforms.gcp.capacity import with_quantities
+from transforms.gcp.classify import classify, classify_credits, is_autopilot_pod
+from transforms.gcp.forms import standard_export
+from transforms.schema import COST_VIEWS
+from transforms.sliced import (
+    CLUSTER_BILLS,
+    TOTALS,
+    Context,
+    Sliced,
+    as_slices,
+    findings_frame,
+    require_values,
+    typed,
+)
+
+_NEVER_EMPTY = {
+    "fate": "invoice.month",
+    "charge_date": "usage_start_time",
+    "billing_currency": "currency",
+    "cost": "cost",
+    "amount": "credits.amount",
+}
+
+
+def combine(parts: Mapping[str, pl.LazyFrame], context: Context) -> Sliced:
+    """Return one month of one source, sliced.
+
+    parts: what `slice_file` returned for each file, concatenated, with `source_file` added.
+    Raises InputError where a row lacks its month, day, currency or an amount, and where it is
+    the standard export after all.
+    """
+    raw, raw_credits, exports, spellings = (
+        parts[name].collect(engine="streaming").sort(pl.all())
+        for name in ("charges", "credits", "exports", "spellings")
+    )
+    require_values(raw, _NEVER_EMPTY)
+    _refuse_standard(raw)
+    charges = _charges(classify(raw.filter(pl.col("fate") == "sliced")))
+    credits = _credits(classify_credits(raw_credits.filter(pl.col("fate") == "sliced")))
+    both = pl.concat([charges, credits], how="diagonal")
+    return Sliced(
+        slices=as_slices(_named(both), context),
+        totals=_totals(raw, context),
+        cluster_bills=_cluster_bills(both, context),
+        findings=findings_frame(
+            [
+                *notices.of_codes(both, context),
+                *notices.of_split(charges, context),
+                *notices.of_source(charges, spellings, context),
+                *notices.of_exports(exports, context),
+            ]
+        ),
+    )
+
+
+def _refuse_standard(charges: pl.DataFrame) -> None:
+    """JSON has no header: without a resource anywhere, nodes of a cluster are the standard export.
+
+    Pods of Autopilot and fees have no resource either; they prove nothing.
+    """
+    resource = pl.coalesce("resource_name", "resource_global_name")
+    if not charges.select(
+        (resource.is_not_null() | pl.col("namespace").is_not_null()).any()
+    ).item():
+        nodes = charges.filter(
+            pl.col("cluster_id").is_not_null() & pl.col("node_pool").is_not_null()
+        )
+        if not nodes.is_empty():
+            raise standard_export("no row names a resource")
+
+
+# ---------------------------------------------------------------- the bill, before slicing
+
+
+def _totals(raw: pl.DataFrame, context: Context) -> pl.DataFrame:
+    """What each fate of the raw rows adds up to: cost and all credits, summed row by row."""
+    summed = raw.group_by("fate", "billing_currency").agg(
+        pl.col("rows", "amount", "amount_abs").sum()
+    )
+    views = [summed.with_columns(cost_view=pl.lit(view)) for view in COST_VIEWS]
+    return typed(pl.concat(views), TOTALS, context)
+
+
+def _cluster_bills(charges: pl.DataFrame, context: Context) -> pl.DataFrame:
+    """Each cluster's bill. Google splits it, not we: every row keeps its amount."""
+    summed = (
+        charges.filter(pl.col("cluster_id").is_not_null())
+        .group_by("cluster_id", "billing_currency")
+        .agg(amount=pl.col("effective").sum())
+    )
+    views = [summed.with_columns(cost_view=pl.lit(view)) for view in COST_VIEWS]
+    return typed(pl.concat(views), CLUSTER_BILLS, context)
+
+
+# ---------------------------------------------------------------- slices
+
+
+def _charges(charges: pl.DataFrame) -> pl.DataFrame:
+    """Fill what a charge knows by itself; a node is known where the resource is an instance."""
+    is_outside = pl.col("row_kind") == "outside"
+    is_workload = pl.col("row_kind") == "workload"
+    is_split = ~is_outside & pl.col("namespace").is_not_null() & ~is_autopilot_pod()
+    is_special = pl.col("namespace").is_in(list(codes.NAMESPACE_KINDS)) | pl.col(
+        "namespace"
+    ).str.contains(":", literal=True)
+    is_unallocated = (pl.col("namespace") == codes.UNALLOCATED) & pl.col("row_kind").is_in(
+        ["idle", "shared"]
+    )
+    node = pl.col("resource_name").str.extract(codes.INSTANCE, 1)
+    return with_quantities(
+        charges.with_columns(node_name=pl.when(~is_outside).then(node))
+    ).with_columns(
+        split_source=pl.when(
+            is_split & (pl.col("unknown") != "cost_type").fill_null(value=True)
+        ).then(pl.lit(codes.SPLIT_SOURCE)),
+        provider_class=pl.when(~is_outside & is_special).then("namespace").otherwise("sku"),
+        provider_idle_cost=pl.when(is_unallocated).then("effective"),
+        raw_namespace="namespace",
+        charge_category=_category(),
+        pricing_category=_pricing(),
+        namespace=pl.when(is_workload).then("namespace"),
+        workload_kind=pl.when(is_workload).then(pl.col("workload_type").str.replace(r"^.*-", "")),
+        workload_name=pl.when(is_workload).then("workload_name"),
+        node_pool=pl.when(~is_outside).then("node_pool"),
+    )
+
+
+def _credits(credits: pl.DataFrame) -> pl.DataFrame:
+    return credits.with_columns(provider_class="credit_type", charge_category=pl.lit("Credit"))
+
+
+def _category() -> pl.Expr:
+    is_fee = pl.col("reason").is_in(["commitment_fee", "unused_commitment"])
+    known = pl.col("cost_type").replace_strict(codes.CHARGE_CATEGORY, default=None)
+    is_purchase = is_fee & (pl.col("cost_type") == "regular") & ~pl.col("is_unused_reservation")
+    return pl.when(is_purchase).then(pl.lit("Purchase")).otherwise(known)
+
+
+def _pricing() -> pl.Expr:
+    is_spot = pl.col("sku").str.contains(r"\b(?:Spot|Preemptible)\b").fill_null(value=False)
+    return (
+        pl.when(is_spot)
+        .then(pl.lit("Dynamic"))
+        .when("is_covered")
+        .then(pl.lit("Committed"))
+        .otherwise(pl.lit("Standard"))
+    )
+
+
+def _named(charges: pl.DataFrame) -> pl.DataFrame:
+    """Fill the columns that charges and credits share."""
+    resource = pl.coalesce("resource_global_name", "resource_name")
+    origin = (pl.col("sku_id"), resource, pl.col("project_id"), pl.col("credit_type"))
+    return charges.with_columns(
+        effective_cost="effective",
+        billed_cost="effective",
+        sub_account_id="project_id",
+        resource_id=resource,
+        cluster_name=pl.col("cluster_id").str.extract(r"([^/]+)$", 1),
+        charge_class=pl.when("is_correction").then(pl.lit("Correction")),
+        service_category=pl.col("service_name").replace_strict(
+            codes.SERVICE_CATEGORY, default="Other"
+        ),
+        origin_id=pl.concat_str(
+            *(part.fill_null("-") for part in origin),
+            pl.col("charge_date").cast(pl.String),
+            separator=" ",
+        ),
+    )

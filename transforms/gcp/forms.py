@@ -1,0 +1,138 @@
+"""The forms of one export: Parquet with nested columns, JSON lines, CSV.
+
+CSV either has a column for each nested field (`service.id`) or the whole nested value in one cell,
+as JSON or as the text Python prints. All become nested columns, or stay dotted ones.
+"""
+
+import ast
+import json
+
+import polars as pl
+
+from transforms.errors import InputError
+
+PAIRS = pl.List(pl.Struct({"key": pl.String(), "value": pl.String()}))
+CREDITS = pl.List(pl.Struct({"type": pl.String(), "amount": pl.String()}))
+RECORDS = {
+    "service": ("id", "description"),
+    "sku": ("id", "description"),
+    "project": ("id", "number"),
+    "location": ("location", "region"),
+    "resource": ("name", "global_name"),
+    "usage": ("amount", "unit", "amount_in_pricing_units", "pricing_unit"),
+    "invoice": ("month",),
+    "consumption_model": ("id", "description"),
+    "adjustment_info": ("id", "description", "mode", "type"),
+}
+"""Nested columns -> the fields that are read."""
+
+_NESTED: dict[str, pl.DataType] = {
+    **{name: pl.Struct(dict.fromkeys(fields, pl.String())) for name, fields in RECORDS.items()},
+    "labels": PAIRS,
+    "system_labels": PAIRS,
+    "credits": CREDITS,
+}
+_PLAIN = (
+    "billing_account_id",
+    "usage_start_time",
+    "export_time",
+    "cost",
+    "cost_at_list",
+    "currency",
+    "cost_type",
+    "payer_billing_account_id",
+)
+_LINE = pl.Struct({**_NESTED, **dict.fromkeys(_PLAIN, pl.String())})
+_OBJECT = pl.Map(pl.String(), pl.String())
+_PYTHON = r"^\s*[\[{][\s\[{]*'"
+_CONSTANTS = {"None": "null", "True": "true", "False": "false"}
+
+
+def nested(raw: pl.LazyFrame) -> pl.LazyFrame:
+    """Return a raw file with its nested columns as such, whatever its form.
+
+    Raises InputError where the file is another export than the detailed one.
+    """
+    if raw.collect_schema().names() == ["line"]:
+        raw = _decoded_lines(raw)
+    schema = raw.collect_schema()
+    _refuse_others(schema)
+    text = [name for name in _NESTED if schema.get(name) == pl.String]
+    return raw.with_columns(decoded(name, _NESTED[name]) for name in text)
+
+
+def _decoded_lines(raw: pl.LazyFrame) -> pl.LazyFrame:
+    """JSON has no header: a column that no line could have is left out by the first line."""
+    line = pl.col("line")
+    rows = (
+        raw.filter(line.str.strip_chars() != "").select(line.str.json_decode(_LINE)).unnest("line")
+    )
+    is_reseller = line.str.contains('"payer_billing_account_id"', literal=True)
+    first = raw.head(1).select(is_reseller).collect().to_series().to_list()
+    return rows if True in first else rows.drop("payer_billing_account_id")
+
+
+def _refuse_others(schema: pl.Schema) -> None:
+    if "payer_billing_account_id" in schema:
+        raise InputError(
+            "this is a reseller's export",
+            expected="the detailed export, gcp_billing_export_resource_v1_<account>",
+            got="a column payer_billing_account_id",
+            hint="its costs and corrections are counted by other rules, which are not built in",
+        )
+    if not any(name.split(".")[0] == "resource" for name in schema):
+        raise standard_export("no column resource")
+
+
+def standard_export(got: str) -> InputError:
+    """Return the error that says why the standard export is refused."""
+    return InputError(
+        "this is the standard export",
+        expected="the detailed export, gcp_billing_export_resource_v1_<account>",
+        got=got,
+        hint="export the detailed table: the split by namespace exists only there",
+    )
+
+
+def decoded(name: str, dtype: pl.DataType) -> pl.Expr:
+    """Return a column of JSON or Python text as nested values; labels may be one plain object."""
+    text = pl.col(name).map_batches(as_json, return_dtype=pl.String(), is_elementwise=True)
+    if dtype != PAIRS:
+        return text.str.json_decode(dtype).alias(name)
+    is_object = text.str.starts_with("{")
+    pairs = pl.when(is_object).then(text).str.json_decode(_OBJECT).cast(PAIRS)
+    listed = pl.when(~is_object).then(text).str.json_decode(PAIRS)
+    return pl.coalesce(listed, pairs).alias(name)
+
+
+def as_json(cells: pl.Series) -> pl.Series:
+    """Return cells as JSON text; what Python printed is translated, an empty cell is NULL.
+
+    Python quotes with ' unless a text holds one, and escapes with \\: cells without " and \\ are
+    translated by replacing, the others are read by Python, each different one once.
+    """
+    frame = pl.DataFrame({"cell": cells.cast(pl.String).str.strip_chars()}).with_columns(
+        cell=pl.when(pl.col("cell") != "").then("cell"),
+    )
+    is_python = pl.col("cell").str.contains(_PYTHON)
+    is_hard = is_python & pl.col("cell").str.contains(r'["\\]')
+    hard = frame.filter(is_hard).get_column("cell").unique().to_list()
+    easy = pl.col("cell").str.replace_all("'", '"', literal=True)
+    for theirs, ours in _CONSTANTS.items():
+        easy = easy.str.replace_all(rf": {theirs}([,}}])", f": {ours}${{1}}")
+    translated = pl.col("cell").replace(hard, [_translated(cell) for cell in hard])
+    return frame.select(
+        pl.when(is_hard).then(translated).when(is_python).then(easy).otherwise("cell")
+    ).to_series()
+
+
+def _translated(cell: str) -> str:
+    try:
+        return json.dumps(ast.literal_eval(cell))
+    except (ValueError, SyntaxError) as error:
+        raise InputError(
+            "a nested value cannot be read",
+            expected="JSON, or a list or dictionary as Python prints it",
+            got=cell[:200],
+            hint="export the table as Parquet or JSON, which keep nested columns",
+        ) from error

@@ -1,0 +1,160 @@
+"""What a person must know about a month of Google data, as findings."""
+
+from collections.abc import Iterator
+from datetime import date, timedelta
+from itertools import groupby
+
+import polars as pl
+
+from transforms.gcp import codes
+from transforms.sliced import Context, finding
+
+Notice = dict[str, str | None]
+
+_UNKNOWN = {
+    "cost_type": ("unknown_cost_type", ", ".join(codes.COST_TYPES)),
+    "credit_type": (
+        "unknown_credit_type",
+        ", ".join([*codes.PRICE_CREDITS, *codes.PAYMENT_CREDITS]),
+    ),
+}
+_NAMESPACES = "a namespace, " + ", ".join(codes.NAMESPACE_KINDS)
+_NAME_IT = "tell us the value and what it means; until then its cost stays unclassified"
+
+
+def of_codes(charges: pl.DataFrame, context: Context) -> Iterator[Notice]:
+    """Codes that no list names: each with file and value."""
+    unknown = charges.filter(pl.col("unknown").is_not_null()).with_columns(
+        value=pl.coalesce(
+            pl.when(pl.col("unknown") == "namespace").then("raw_namespace"),
+            *(pl.when(pl.col("unknown") == column).then(column) for column in _UNKNOWN),
+        )
+    )
+    keys = ["unknown", "value", "source_file", "cluster_id"]
+    for row in unknown.group_by(keys).agg(pl.col("effective").sum()).sort(keys).to_dicts():
+        is_namespace = row["unknown"] == "namespace"
+        rule, expected = _UNKNOWN.get(row["unknown"], ("unknown_namespace_value", _NAMESPACES))
+        yield finding(
+            context,
+            rule,
+            "warning" if is_namespace else "error",
+            cluster_id=row["cluster_id"],
+            where=row["source_file"],
+            expected=expected,
+            actual=row["value"] or "no value",
+            difference=row["effective"],
+            hint=_NAME_IT,
+        )
+
+
+def of_split(charges: pl.DataFrame, context: Context) -> Iterator[Notice]:
+    """Clusters of whose cost Google does not say whose it is."""
+    in_cluster = pl.col("cluster_id").is_not_null() & (pl.col("row_kind") != "cluster_fee")
+    is_known = pl.col("raw_namespace").is_not_null()
+    own = charges.filter(in_cluster & pl.col("unknown").is_null())
+    for (cluster, _), rows in sorted(own.group_by("cluster_id", "billing_currency")):
+        missing = rows.filter(~is_known)
+        if missing.is_empty():
+            continue
+        total, unknown = rows["effective"].sum(), missing["effective"].sum()
+        share = f"{100 * (total - unknown) / total:.1f} %" if total > 0 else "an unknown share"
+        days = set(rows["charge_date"]) - set(rows.filter(is_known)["charge_date"])
+        yield finding(
+            context,
+            "split_coverage",
+            "warning",
+            cluster_id=cluster,
+            where=context.source,
+            expected="a namespace on every row of the cluster's nodes and disks",
+            actual=f"{share} of the cost has one; days without any: {_spans(days) or 'none'}",
+            difference=unknown,
+            hint="gcloud container clusters update NAME --enable-cost-allocation; it works "
+            "forward only and takes up to three days",
+        )
+
+
+def of_source(charges: pl.DataFrame, spellings: pl.DataFrame, context: Context) -> Iterator[Notice]:
+    """Fees nobody spreads, currencies, spellings of labels."""
+    fees = charges.filter(pl.col("reason") == "commitment_fee")
+    for (currency,), rows in sorted(fees.group_by("billing_currency")):
+        yield finding(
+            context,
+            "commitment_fee_outside",
+            "info",
+            where=context.source,
+            actual=f"commitment fees of {rows['effective'].sum()} {currency} are outside",
+            difference=rows["effective"].sum(),
+            hint="the discounts they buy are inside the clusters' cost; Google does not say "
+            "which row a fee belongs to",
+        )
+    yield from _currencies(charges, context)
+    distinct = spellings.select("label", "spellings").unique().sort("label", "spellings")
+    for label, raws in distinct.iter_rows():
+        yield finding(
+            context,
+            "label_spellings",
+            "warning",
+            where=context.source,
+            expected=f"one spelling of the label {label}",
+            actual=raws,
+            hint="where a row carries several, the first in the order shown counts",
+        )
+
+
+def _currencies(charges: pl.DataFrame, context: Context) -> Iterator[Notice]:
+    rows = charges.group_by("billing_currency").agg(pl.col("rows", "effective").sum())
+    order = [pl.col("rows").neg(), pl.col("billing_currency")]
+    amounts = dict(rows.sort(order).select("billing_currency", "effective").iter_rows())
+    expected = context.currency or next(iter(amounts), None)
+    for currency, amount in amounts.items():
+        if currency != expected:
+            yield finding(
+                context,
+                "second_currency",
+                "error",
+                where=context.source,
+                expected=expected,
+                actual=currency,
+                difference=amount,
+                hint="amounts are kept apart and never added; give each currency its own source",
+            )
+
+
+def of_exports(exports: pl.DataFrame, context: Context) -> Iterator[Notice]:
+    """Rows exported twice. Google's rows have no id and equal rows may be right, so none is
+    dropped; but no run of the export writes the same rows into two files."""
+    keys = ["export_time", "rows", "cost", "print"]
+    repeated = (
+        exports.group_by(keys)
+        .agg(pl.col("source_file").sort())
+        .filter(pl.col("source_file").list.len() > 1)
+        .group_by("source_file")
+        .agg(
+            pl.len().alias("runs"),
+            (pl.col("rows") * (pl.col("source_file").list.len() - 1)).sum().alias("rows"),
+            (pl.col("cost") * (pl.col("source_file").list.len() - 1)).sum().alias("cost"),
+        )
+        .sort(pl.col("source_file").list.join("; "))
+    )
+    for row in repeated.to_dicts():
+        yield finding(
+            context,
+            "repeated_export",
+            "error",
+            where="; ".join(row["source_file"]),
+            expected="each run of the export in one file",
+            actual=f"{row['runs']} runs with the same rows and cost in each: {row['rows']} rows "
+            "are counted again",
+            difference=row["cost"],
+            hint="remove the older export from the folder and run the month again",
+        )
+
+
+def _spans(days: set[date]) -> str:
+    """Return days as spans: `2026-10-01 to 2026-10-03, 2026-10-07`."""
+    ordered = sorted(days)
+    spans = []
+    for _, run in groupby(enumerate(ordered), lambda item: item[1] - timedelta(days=item[0])):
+        span = [day for _, day in run]
+        spans.append(f"{span[0]} to {span[-1]}" if len(span) > 1 else f"{span[0]}")
+    return ", ".join(spans)
