@@ -55,6 +55,24 @@ def call(arguments: list[str]) -> int:
 
 
 @app.command()
+def init(
+    folder: Annotated[
+        Path, typer.Argument(metavar="[FOLDER]", help="Where the exports lie; else here.")
+    ] = Path(),
+    config: ConfigOption = None,
+    lake: LakeOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Write a commented leerlauf.toml for the exports in a folder.
+
+    Example: leerlauf init exports
+    """
+    from pipelines import common
+
+    common.init(folder, config, lake, as_json=json)
+
+
+@app.command()
 def demo(config: ConfigOption = None, lake: LakeOption = None, json: JsonOption = False) -> int:
     """Charge back a month of the bundled exports, in ./leerlauf-demo.
 
@@ -63,6 +81,25 @@ def demo(config: ConfigOption = None, lake: LakeOption = None, json: JsonOption 
     from pipelines import common
 
     return common.run_demo(config, lake, as_json=json)
+
+
+@app.command()
+def check(
+    month: Annotated[
+        str | None,
+        typer.Argument(metavar="[MONTH]", help="Billing period, YYYY-MM; else the newest."),
+    ] = None,
+    config: ConfigOption = None,
+    lake: LakeOption = None,
+    json: JsonOption = False,
+) -> int:
+    """Say what is there, what is missing, and the step that mends it; publish nothing.
+
+    Example: leerlauf check 2026-10
+    """
+    from pipelines import common
+
+    return common.check(month, config, lake, as_json=json)
 
 
 @app.command()

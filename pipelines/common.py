@@ -14,7 +14,18 @@ from pydantic import BaseModel
 from rich.console import RenderableType
 
 from pipelines import config as configuration
-from pipelines import demo, machine, month, periods, reading, show
+from pipelines import (
+    demo,
+    doctor,
+    inspecting,
+    machine,
+    month,
+    periods,
+    reading,
+    show,
+    show_setup,
+    starting,
+)
 from pipelines.asking import Answer, ask
 from pipelines.config import Config
 from pipelines.errors import ConfigurationError
@@ -42,6 +53,37 @@ def run_demo(config: Path | None, lake: Path | None, *, as_json: bool) -> int:
     file = demo.prepare(demo.FOLDER)
     page = partial(show.tour, file=file, lake=lake)
     return _run(demo.MONTH, configuration.load(file), lake, page, as_json=as_json)
+
+
+def init(folder: Path, config: Path | None, lake: Path | None, *, as_json: bool) -> None:
+    """Write a configuration for the exports in a folder, and tell what was found."""
+    file = _file(config)
+    if file.exists():
+        raise starting.there_already(file)
+    found = inspecting.inspect(folder)
+    starting.write(found, file, lake)
+    at = f" --config {file}" if config else ""
+    go_on = f"leerlauf check {found.month or ''}".rstrip() + at
+    answer(
+        lambda: machine.inspection(found, file, go_on),
+        lambda: show_setup.inspection(found, file, go_on),
+        as_json=as_json,
+    )
+
+
+def check(period: str | None, config: Path | None, lake: Path | None, *, as_json: bool) -> int:
+    """Check a month, tell about it, and return the exit code."""
+    read, now = _config(config, lake), datetime.now(UTC)
+    period = this_month(period) if period else doctor.default_month(read.lake.path, now)
+    with _progress() as progress:
+        progress("check")
+        checked = doctor.examine(read, period, now)
+    answer(
+        lambda: machine.examination(checked),
+        lambda: show_setup.examination(checked),
+        as_json=as_json,
+    )
+    return checked.exit_code
 
 
 def published(period: str, config: Path | None, lake: Path | None) -> Month:
@@ -98,8 +140,7 @@ def _run(
     *,
     as_json: bool,
 ) -> int:
-    path = (lake or config.lake.path).absolute()
-    config = config.model_copy(update={"lake": config.lake.model_copy(update={"path": path})})
+    config = _with_lake(config, lake)
     with _progress() as progress:
         outcome = month.run(config, period, progress=progress)
     record, broken = outcome.record, [dict(finding) for finding in outcome.broken]
@@ -110,8 +151,17 @@ def _run(
             as_json=as_json,
         )
         return FINDINGS
-    whole = reading.month(Lake(path).connect(record), record)
+    whole = reading.month(Lake(config.lake.path).connect(record), record)
     return tell(whole, machine.result, page, as_json=as_json)
+
+
+def _config(config: Path | None, lake: Path | None) -> Config:
+    return _with_lake(configuration.load(_file(config)), lake)
+
+
+def _with_lake(config: Config, lake: Path | None) -> Config:
+    path = (lake or config.lake.path).absolute()
+    return config.model_copy(update={"lake": config.lake.model_copy(update={"path": path})})
 
 
 def _file(config: Path | None) -> Path:

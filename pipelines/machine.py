@@ -7,12 +7,15 @@ from decimal import Decimal
 from itertools import groupby
 from math import isfinite
 from operator import itemgetter
+from pathlib import Path
 from typing import Any, TypeVar, cast
 
 from pydantic import BaseModel, TypeAdapter
 
-from pipelines import reference
+from pipelines import objects, reference
+from pipelines.checked import Examination
 from pipelines.errors import ConfigurationError
+from pipelines.inspecting import Inspection
 from pipelines.mistakes import choice
 from pipelines.objects import (
     OBJECTS,
@@ -37,6 +40,7 @@ from pipelines.objects import (
 )
 from pipelines.reading import Month, Row
 from pipelines.record import RunRecord
+from pipelines.starting import relative
 
 Model = TypeVar("Model", bound=BaseModel)
 
@@ -86,6 +90,37 @@ def unpublished(record: RunRecord, broken: list[Row]) -> Result:
 def explanation(month: str, postings: list[Row]) -> Explanation:
     """Return the postings of one team."""
     return Explanation(billing_period=month, rows=[_pick(Posting, row) for row in postings])
+
+
+def inspection(found: Inspection, file: Path, next_command: str) -> objects.Inspection:
+    """Return what a folder holds, and the configuration that was written for it."""
+    rows = [
+        objects.FoundSource(
+            provider=source.provider,
+            source=source.id,
+            billing_currency=source.currency,
+            dataset=source.dataset,
+            location=relative(source.location, file),
+            months=source.months,
+            metric=source.metric,
+            splits=list(source.splits),
+            split_location=relative(source.split_location, file) if source.split_location else None,
+            clusters=sorted(source.seen.clusters),
+            used=source in found.active,
+            problem=source.problem,
+        )
+        for source in found.sources
+    ]
+    return objects.Inspection(
+        billing_period=found.month, file=str(file), next=next_command, rows=rows
+    )
+
+
+def examination(checked: Examination) -> objects.Examination:
+    """Return what was checked, the configuration first, then sources, then clusters."""
+    names = objects.Check.model_fields
+    rows = [objects.Check(**{name: getattr(row, name) for name in names}) for row in checked.rows]
+    return objects.Examination(billing_period=checked.billing_period, rows=rows)
 
 
 def methods(headers: Iterable[reference.Header]) -> Methods:

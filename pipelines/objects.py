@@ -222,6 +222,51 @@ class Explanation(Rows):
     rows: list[Posting]
 
 
+class FoundSource(_Object):
+    """An export that was found; `used` is false where it shows the bill of another once more."""
+
+    provider: str
+    source: str
+    billing_currency: str | None
+    dataset: str
+    location: str
+    months: list[str]
+    metric: str | None
+    splits: list[str]
+    split_location: str | None
+    clusters: list[str]
+    used: bool
+    problem: str | None
+
+
+class Inspection(Rows):
+    """What `init` prints: the file it wrote, the command to go on with, and what it found."""
+
+    file: str
+    next: str
+    rows: list[FoundSource]
+
+
+class Check(_Object):
+    """One answer; `actual` says what is, `hint` the step that mends it."""
+
+    provider: str | None
+    source: str | None
+    billing_currency: str | None
+    cluster_id: str | None
+    check: str
+    status: Literal["ok", "warning", "error"]
+    actual: str
+    expected: str | None
+    hint: str | None
+
+
+class Examination(Rows):
+    """What `check` prints."""
+
+    rows: list[Check]
+
+
 class Failure(Rows):
     """What a command with rows prints when it cannot answer."""
 
@@ -231,7 +276,9 @@ class Failure(Rows):
 
 
 OBJECTS: dict[str, type[BaseModel]] = {
+    "init": Inspection,
     "demo": Result,
+    "check": Examination,
     "run": Result,
     "reconcile": Result,
     "compare": Comparison,

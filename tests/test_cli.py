@@ -21,7 +21,18 @@ from tests.conftest import ROOT
 from tests.small_month import Said, said
 
 MONTH = "2026-10"
-COMMANDS = ["demo", "run", "reconcile", "compare", "explain", "sql", "methods", "schema"]
+COMMANDS = [
+    "init",
+    "demo",
+    "check",
+    "run",
+    "reconcile",
+    "compare",
+    "explain",
+    "sql",
+    "methods",
+    "schema",
+]
 
 
 @pytest.fixture(scope="module")

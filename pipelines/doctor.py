@@ -1,0 +1,147 @@
+"""`leerlauf check`: what is there, what is missing, and the step that mends it.
+
+Each answer is one row about the configuration, a source or a cluster. A month is fetched and
+sliced as a run would do it, but no table is written and nothing is published.
+"""
+
+from collections.abc import Iterator, Sequence
+from datetime import UTC, date, datetime, timedelta
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+import duckdb
+import polars as pl
+
+from pipelines import queries, rules
+from pipelines.checked import Checked, Examination
+from pipelines.config import Config
+from pipelines.doctor_sources import examine_source
+from pipelines.engine import connect
+from pipelines.guides import guide
+from pipelines.lake import Lake
+from pipelines.reading import rows
+from transforms.normalise import normalise
+from transforms.schema import COST_VIEWS
+from transforms.sliced import Sliced
+
+STEPS = {
+    "teams": "add a [[team_rule]] with these namespaces, or label the pods, if a team should pay",
+    "split_gap": "usually the day on which the split was switched on, or one whose split was not "
+    "complete yet: fetch the month again; what is left is unattributed",
+    "operator": "add [[operator]] with team and cluster: it carries what is not distributed",
+}
+"""The steps that are the same with every provider; the others are in its guide."""
+
+_KEYS = (
+    *("provider", "source", "cluster_id", "cluster_name", "billing_currency", "namespace", "team"),
+    *("row_kind", "reason", "resource_kind", "split_source"),
+)
+
+
+def examine(config: Config, month: str, now: datetime) -> Examination:
+    """Check a configuration against one month of its sources, and of the clusters in them.
+
+    now: with its time zone, for the age of deliveries. Raises LakeError where the lake cannot be
+    written.
+    """
+    lake = Lake(config.lake.path)
+    answers, frames = [_configuration(config)], []
+    with lake.lock():
+        for source in config.sources:
+            told, sliced = examine_source(source, config, month, lake, now)
+            answers += told
+            frames += [_examined(sliced, config)] if sliced is not None else []
+    if frames:
+        answers += _of_clusters(pl.concat(frames), config, month)
+    return Examination(month, tuple(answers))
+
+
+def default_month(lake: Path, now: datetime) -> str:
+    """Return the newest month that the lake has raw, else the last full one."""
+    raw = sorted(folder.name for folder in lake.glob("raw/*/[0-9][0-9][0-9][0-9]-[0-9][0-9]"))
+    today: date = now.astimezone(UTC).date()
+    return raw[-1] if raw else f"{today.replace(day=1) - timedelta(days=1):%Y-%m}"
+
+
+def _configuration(config: Config) -> Checked:
+    counts = (
+        ("sources", config.sources),
+        ("team rules", config.team_rules),
+        ("operators", config.operators),
+        ("allocation rules", config.allocation_rules),
+    )
+    told = ", ".join(f"{name}: {len(tables)}" for name, tables in counts)
+    return Checked("configuration", "ok", told, "a file that can be read")
+
+
+def _examined(sliced: Sliced, config: Config) -> pl.DataFrame:
+    """Return what the checks read of a source: its clusters' cost by day, owner and reason.
+
+    Where the source lacks the cost view of the reports, its other one counts.
+    """
+    view = config.report.cost_view
+    others = [f"{other}_cost" for other in COST_VIEWS if other != view]
+    rows_of_clusters = normalise(
+        sliced.slices.lazy().filter(pl.col("cluster_id").is_not_null()),
+        team_rules=config.team_rules,
+        system=config.system,
+        headroom=config.headroom,
+    )
+    grouped = rows_of_clusters.group_by(
+        *_KEYS,
+        charge_date="charge_period_start",
+        reserve_known=pl.col("allocatable_quantity").is_not_null(),
+    )
+    return grouped.agg(cost=pl.coalesce(f"{view}_cost", *others).sum()).collect(engine="streaming")
+
+
+def _of_clusters(examined: pl.DataFrame, config: Config, month: str) -> Iterator[Checked]:
+    with connect() as con:
+        con.register("examined", examined.to_arrow())
+        for check in queries.names("doctor"):
+            yield from _asked(con, check)
+    names = examined.select("provider", "source", "cluster_id", "cluster_name", "billing_currency")
+    clusters = names.unique().sort(pl.all()).rows()
+    yield from _operators(clusters, config)
+    yield from _rules([(cluster, name) for _, _, cluster, name, _ in clusters], config, month)
+
+
+def _asked(con: duckdb.DuckDBPyConnection, check: str) -> Iterator[Checked]:
+    """Yield the answers of one query in sql/doctor; what is missing gets its step."""
+    for row in rows(con, queries.read(f"doctor/{check}")):
+        steps, step = {**STEPS, **guide(row["provider"]).STEPS}, row.pop("step")
+        yield Checked(check=check, hint=steps[step] if step else None, **row)
+
+
+def _operators(
+    clusters: Sequence[tuple[str, str, str, str | None, str]], config: Config
+) -> Iterator[Checked]:
+    for provider, source, cluster, name, currency in clusters:
+        patterns = [pattern for operator in config.operators for pattern in operator.cluster]
+        known = [text for text in (cluster, name) if text]
+        if not any(fnmatchcase(text, pattern) for text in known for pattern in patterns):
+            yield Checked(
+                check="operator",
+                status="warning",
+                actual="nobody operates this cluster",
+                expected="an operator",
+                hint=STEPS["operator"],
+                provider=provider,
+                source=source,
+                billing_currency=currency,
+                cluster_id=cluster,
+            )
+
+
+def _rules(clusters: list[tuple[str, str | None]], config: Config, month: str) -> Iterator[Checked]:
+    unused = rules.unused_rules(config, clusters, month)
+    for finding in unused:
+        yield Checked(
+            check="rules",
+            status="warning",
+            actual=f"{finding['where']}: {finding['actual']}",
+            expected=finding["expected"],
+            hint=finding["hint"],
+        )
+    if not unused:
+        yield Checked("rules", "ok", "every rule can apply", "no rule that never applies")

@@ -1,0 +1,256 @@
+"""What a folder of exports holds: which provider and dataset each of its sub-folders is.
+
+A file is recognised by its header, a folder by whether its provider's connector finds one
+delivery of a month in it. Nothing is read but headers and a few columns of the newest files.
+"""
+
+import os
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from connectors.base import ExportSource
+from connectors.errors import UNREADABLE, DeliveryError
+from pipelines import headers
+from pipelines.errors import ConfigurationError
+from pipelines.exports import reading, scan
+from pipelines.guides import guide
+from pipelines.providers import PROVIDERS
+from pipelines.survey import Survey, survey
+from transforms.seen import Seen
+from transforms.sliced import Context
+
+METRICS = ("amortized", "actual")
+LOOKED_AT = 1 << 28
+"""Bytes of an export, the newest files first, in which currency and months are looked for."""
+
+FEW_ROWS = 10
+"""A month with less than a tenth of the rows of another is the edge of a delivery, not one."""
+
+SHOWN_FILES = 5
+_INSIDE = re.compile(r"\d{6}|\d{4}-\d\d|=|^(meta)?data$|^manifests?$", re.IGNORECASE)
+"""Folders that are no exports of their own: of months, days, partitions, or of files."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """One export: a source, but for what only a person knows.
+
+    location, split_location: absolute; metric_told: a manifest or the rows say so; problem: why
+    no delivery of it can be read now; damaged: something is there, but not whole.
+    """
+
+    id: str
+    provider: str
+    dataset: str
+    location: Path
+    seen: Seen
+    metric: str | None = None
+    metric_told: bool = True
+    splits: tuple[str, ...] = ()
+    split_location: Path | None = None
+    problem: str | None = None
+    damaged: bool = False
+
+    @property
+    def months(self) -> list[str]:
+        """The months that are more than the edge of another, the oldest first."""
+        most = max(self.seen.months.values(), default=0)
+        return [month for month, rows in self.seen.months.items() if rows * FEW_ROWS >= most]
+
+    @property
+    def currency(self) -> str | None:
+        """The one currency of its rows."""
+        return next(iter(self.seen.currencies)) if len(self.seen.currencies) == 1 else None
+
+    @property
+    def views(self) -> tuple[str, ...]:
+        """The cost views it has."""
+        context = Context(self.provider, self.id, self.dataset, "", metric=self.metric)
+        return PROVIDERS[self.provider].transform.views(context)
+
+
+@dataclass(frozen=True)
+class Inspection:
+    """What was found in a folder; refused: path -> why it is none of the sources."""
+
+    sources: tuple[Found, ...]
+    refused: dict[Path, str]
+
+    @property
+    def view(self) -> str:
+        """The cost view to begin with: amortised cost, where there is any."""
+        offered = {view for source in self.sources for view in source.views}
+        return "effective" if "effective" in offered else "billed"
+
+    @property
+    def active(self) -> tuple[Found, ...]:
+        """The sources that have this view; the others show the same bill in another one."""
+        return tuple(source for source in self.sources if self.view in source.views)
+
+    @property
+    def month(self) -> str | None:
+        """The newest month that every source has, else the newest of any."""
+        months = [set(source.months) for source in self.active if source.months]
+        common = set.intersection(*months) if months else set()
+        return max(common or set().union(*months), default=None)
+
+
+def inspect(folder: Path) -> Inspection:
+    """Find the exports below `folder`.
+
+    Raises ConfigurationError where there is no such folder or no export in it, and InputError
+    where a file breaks off.
+    """
+    root = Path(os.path.realpath(folder))
+    if not root.is_dir():
+        raise ConfigurationError(
+            "no such folder", where=str(folder), expected="a folder with billing exports"
+        )
+    files = survey(root)
+    sources = _sources(_start(root, files), files)
+    if not sources:
+        raise _nothing(folder, files)
+    named = _with_ids(sorted(sources, key=lambda found: str(found.location)))
+    return Inspection(tuple(_with_split(source, files) for source in named), files.refused)
+
+
+# ---------------------------------------------------------------------------------------------
+# Folders
+# ---------------------------------------------------------------------------------------------
+
+
+def _start(root: Path, files: Survey) -> Path:
+    """Return the only sub-folder that has all bills, else the folder itself."""
+    below = _children(root, files)
+    only = below[0] if len(below) == 1 else root
+    return only if len(files.below(only)) == len(files.bills) else root
+
+
+def _children(folder: Path, files: Survey) -> list[Path]:
+    """Return the sub-folders with bills that may be exports of their own."""
+    parts = {path.relative_to(folder).parts for path in files.below(folder)}
+    names = sorted({first for first, *rest in parts if rest})
+    return [folder / name for name in names if not _INSIDE.search(name)]
+
+
+def _sources(folder: Path, files: Survey) -> list[Found]:
+    """Return the exports in a folder: itself as one, or those of its sub-folders."""
+    bills = files.below(folder)
+    kinds = sorted({files.bills[path] for path in bills})
+    whole = _whole(folder, *kinds[0], bills) if len(kinds) == 1 else None
+    if whole is not None and (whole.problem is None or whole.damaged):
+        return [whole]
+    parts = [found for child in _children(folder, files) for found in _sources(child, files)]
+    if whole is not None and all(part.problem for part in parts):
+        return [whole]
+    if len(kinds) > 1 and not parts:
+        several = " and ".join(" ".join(kind) for kind in kinds)
+        files.refused[folder] = f"{several} in one folder: give each a folder of its own"
+    return parts
+
+
+def _whole(folder: Path, provider: str, dataset: str, bills: Sequence[Path]) -> Found:
+    """Return a folder as one export, with the reason where its connector refuses it."""
+    found = Found("", provider, dataset, folder, _look(bills, provider))
+    asked = METRICS if PROVIDERS[provider].needs.get(dataset) == "metric" else (None,)
+    refusals = {metric: _refusal(found, metric) for metric in asked}
+    accepted = [metric for metric, refusal in refusals.items() if refusal is None]
+    refusal = list(refusals.values())[-1]
+    if not accepted and refusal is not None:
+        said = ": ".join(part for part in (refusal.what, refusal.got) if part)
+        damaged = refusal.exit_code == UNREADABLE
+        metric = found.seen.metric or asked[0]
+        return replace(found, metric=metric, problem=said, damaged=damaged)
+    told = accepted[0] if len(accepted) == 1 else found.seen.metric
+    sure = told is not None or asked == (None,)
+    return replace(found, metric=told or accepted[0], metric_told=sure)
+
+
+def _refusal(found: Found, metric: str | None) -> DeliveryError | None:
+    """Return why the connector finds no delivery of the newest month, None where it does."""
+    export = ExportSource(str(found.location), found.dataset, metric)
+    months = found.months or [""]
+    try:
+        PROVIDERS[found.provider].connector.discover(export, months[-1])
+    except DeliveryError as error:
+        return error
+    return None
+
+
+def _look(bills: Sequence[Path], provider: str) -> Seen:
+    """Return what the newest files tell; the names of months and runs sort by time."""
+    seen, size = Seen(), 0
+    for path in sorted(bills, reverse=True):
+        if size > LOOKED_AT:
+            break
+        with reading(path.name):
+            raw = scan(path)
+            seen |= guide(provider).look(raw) if raw is not None else Seen()
+        size += path.stat().st_size
+    return seen
+
+
+# ---------------------------------------------------------------------------------------------
+# Names, splits, and nothing at all
+# ---------------------------------------------------------------------------------------------
+
+
+def _with_ids(sources: Sequence[Found]) -> list[Found]:
+    """Give each source an id after its folder, with the provider's name in it."""
+    named: list[Found] = []
+    for source in sources:
+        words = re.sub(r"[^a-z0-9]+", "-", source.location.name.lower()).strip("-")
+        whole = words if words.startswith(source.provider) else f"{source.provider}-{words}"
+        plain, taken = whole.rstrip("-"), {other.id for other in named}
+        numbered = (f"{plain}-{number}" for number in range(2, len(sources) + 2))
+        free = next(name for name in (plain, *numbered) if name not in taken)
+        named.append(replace(source, id=free))
+    return named
+
+
+def _with_split(source: Found, files: Survey) -> Found:
+    """Give a source the nearest folder in which its provider's split answers lie."""
+    folders = {_split_folder(path, files): None for path in files.splits}
+    theirs = {folder: _splits(folder, source.provider, files) for folder in folders if folder}
+    near = [folder for folder, splits in theirs.items() if splits]
+    if not near:
+        return source
+    best = max(near, key=lambda folder: len(_shared(folder, source.location).parts))
+    return replace(source, split_location=best, splits=theirs[best])
+
+
+def _split_folder(path: Path, files: Survey) -> Path | None:
+    """Return the widest folder around a split file without bills; None where it lies among them."""
+    without = [folder for folder in path.parents if not files.below(folder)]
+    return without[-1] if without else None
+
+
+def _splits(folder: Path, provider: str, files: Survey) -> tuple[str, ...]:
+    """Return who split clusters in the files of a folder, in the provider's own order."""
+    there = {
+        split
+        for path, (name, split) in files.splits.items()
+        if name == provider and path.is_relative_to(folder)
+    }
+    return tuple(split for split in PROVIDERS[provider].splits if split in there)
+
+
+def _shared(one: Path, other: Path) -> Path:
+    """Return the folder that two paths have in common."""
+    return Path(os.path.commonpath((one, other)))
+
+
+def _nothing(folder: Path, files: Survey) -> ConfigurationError:
+    known = "; ".join(f"{name}: {', '.join(p.datasets)}" for name, p in PROVIDERS.items())
+    said = [f"{path.name}: {reason}" for path, reason in files.refused.items()]
+    said += [f"{path.name}: not known" for path in (*files.others, *files.splits)]
+    more = [f"and {len(said) - SHOWN_FILES} more"] if len(said) > SHOWN_FILES else []
+    return ConfigurationError(
+        "no billing export found",
+        where=str(folder),
+        expected=f"files ({', '.join(headers.SUFFIXES)}) with the header of {known}",
+        got="\n".join([*said[:SHOWN_FILES], *more]) or "no such file",
+        hint="copy an export here with its folders and manifests; the README says how",
+    )

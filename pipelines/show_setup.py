@@ -1,0 +1,116 @@
+"""What people see of `init` and `check`: what was found, what is missing, what to do next."""
+
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from pathlib import Path
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from pipelines.checked import Checked, Examination
+from pipelines.figures import clean
+from pipelines.inspecting import Found, Inspection
+from pipelines.starting import relative
+
+WIDEST_VALUE = 300
+SHOWN_ALIKE = 5
+MARKS = {"ok": ("ok", "green"), "warning": ("warning", "yellow"), "error": ("error", "bold red")}
+ENDS = {
+    "error": ("Something is wrong: see above.", "bold red"),
+    "warning": ("It can be run; what a warning names is missing in the figures.", "yellow"),
+    "ok": ("All is there.", "bold green"),
+}
+
+
+def inspection(found: Inspection, file: Path, go_on: str) -> RenderableType:
+    """Return the exports that were found, and where to go from there."""
+    parts: list[RenderableType] = []
+    for source in found.sources:
+        parts += [_source(source, file, used=source in found.active), Text("")]
+    parts += [
+        Text(f"not used: {clean(relative(path, file), WIDEST_VALUE)}: {reason}", style="yellow")
+        for path, reason in found.refused.items()
+    ]
+    written = Text.assemble(("written: ", "dim"), (clean(str(file), WIDEST_VALUE), "bold"))
+    advice = "read it and correct it, then: "
+    return Group(*parts, written, Text.assemble((advice, "dim"), (go_on, "bold")))
+
+
+def _source(source: Found, file: Path, *, used: bool) -> RenderableType:
+    table = _grid()
+    table.add_row("", "location", Text(clean(relative(source.location, file), WIDEST_VALUE)))
+    table.add_row("", "months", Text(", ".join(source.months) or "none"))
+    table.add_row("", "currency", Text(", ".join(sorted(source.seen.currencies)) or "unknown"))
+    if source.metric is not None:
+        told = "" if source.metric_told else " (a guess: neither manifest nor rows tell)"
+        table.add_row("", "metric", Text(source.metric + told))
+    if source.split_location is not None:
+        place = clean(relative(source.split_location, file), WIDEST_VALUE)
+        table.add_row("", "splits", Text(f"{', '.join(source.splits)} in {place}"))
+    for cluster in (*source.seen.clusters, *source.seen.guessed):
+        told = " (a guess, commented out)" if cluster in source.seen.guessed else ""
+        table.add_row("", "cluster", Text(clean(cluster, WIDEST_VALUE) + told))
+    if source.problem is not None:
+        problem = Text(clean(source.problem, WIDEST_VALUE), style="yellow")
+        table.add_row("", "problem", problem)
+    if not used:
+        table.add_row("", "used", "no, commented out: it shows a bill in another cost view")
+    heading = Text.assemble((source.id, "bold"), (f"  {source.provider} {source.dataset}", "dim"))
+    return Group(heading, table)
+
+
+def examination(checked: Examination) -> RenderableType:
+    """Return every answer: the configuration, the sources, the clusters."""
+    parts: list[RenderableType] = [Text(checked.billing_period, style="bold")]
+    told: set[str] = set()
+    for (source, cluster), group in groupby(_ordered(checked.rows), key=_place):
+        heading = clean(cluster or source or "configuration", WIDEST_VALUE)
+        parts += [Text(""), Text(heading, style="bold"), *_answers(list(group), told)]
+    worst = next(status for status in ENDS if status in {row.status for row in checked.rows})
+    return Group(*parts, Text(""), Text(*ENDS[worst]))
+
+
+def _ordered(rows: Sequence[Checked]) -> list[Checked]:
+    """Put what is said of one thing together, without changing the order otherwise."""
+    places = list(dict.fromkeys(_place(row) for row in rows))
+    return sorted(rows, key=lambda row: places.index(_place(row)))
+
+
+def _place(row: Checked) -> tuple[str | None, str | None]:
+    return (None if row.cluster_id else row.source), row.cluster_id
+
+
+def _answers(rows: Sequence[Checked], told: set[str]) -> Iterator[RenderableType]:
+    for _, group in groupby(rows, key=lambda row: (row.check, row.status)):
+        alike = list(group)
+        for row in alike[:SHOWN_ALIKE]:
+            yield _answer(row, told)
+        if len(alike) > SHOWN_ALIKE:
+            yield Text(f"  and {len(alike) - SHOWN_ALIKE} more: --json shows all", style="dim")
+
+
+def _answer(row: Checked, told: set[str]) -> RenderableType:
+    """Return one answer; a step that was told further up is not told again."""
+    table = _grid()
+    mark, style = MARKS[row.status]
+    check = row.check.replace("_", " ")
+    table.add_row(Text(mark, style=style), check, Text(clean(row.actual, WIDEST_VALUE)))
+    if row.status == "ok" or row.hint is None:
+        return table
+    if row.hint in told:
+        table.add_row("", "", Text("do: as above", style="dim"))
+    else:
+        if row.expected:
+            table.add_row("", "", Text(f"expected: {clean(row.expected, WIDEST_VALUE)}", "dim"))
+        table.add_row("", "", Text(f"do: {clean(row.hint, WIDEST_VALUE)}", "dim"))
+        told.add(row.hint)
+    return table
+
+
+def _grid() -> Table:
+    table = Table.grid(padding=(0, 1), pad_edge=False)
+    table.add_column(width=8)
+    table.add_column(width=16, style="dim", overflow="fold")
+    table.add_column(overflow="fold")
+    return table
