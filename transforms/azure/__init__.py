@@ -1,0 +1,93 @@
+"""Azure cost exports and FOCUS exports, and the split of AKS clusters from other sources.
+
+`slice_file` reduces one bill file to charges of a day, `slice_split` one split file to its
+shares; `combine` puts the parts of a month together. The export is the money, and only it.
+"""
+
+from collections.abc import Mapping
+from importlib.resources import files
+
+import polars as pl
+
+from transforms import labels as spelling
+from transforms.azure import dates
+from transforms.azure.charges import charges
+from transforms.azure.columns import dataset_of, located, require, resolve, views_of
+from transforms.azure.combine import combine
+from transforms.azure.splits import slice_split
+from transforms.azure.tags import Tags, decoded
+from transforms.cells import quoted, text
+from transforms.sliced import Context
+
+__all__ = ["VERSION", "bill_columns", "bill_query", "combine", "slice_file", "slice_split", "views"]
+
+VERSION = 1
+"""Raised when the parts of a file change, so that cached ones are not used again."""
+
+_BILL_COLUMNS = ("period_start", "charge_type", "rule_name", "meter_category", "billing_currency")
+
+
+def views(context: Context) -> tuple[str, ...]:
+    """Return the cost views an export has: a cost export has one, a FOCUS export both."""
+    return views_of(context.dataset, context.metric)
+
+
+def slice_file(raw: pl.LazyFrame, context: Context) -> dict[str, pl.LazyFrame]:
+    """Return the parts of one raw bill file: `charges` and `spellings`.
+
+    raw: the columns of a cost or FOCUS export, in Parquet types or as text.
+    Raises InputError where a needed column is missing or dates cannot be read.
+    """
+    header = raw.collect_schema()
+    found = located(header, context.dataset)
+    require(found, header, context.dataset)
+    form, keys = _survey(raw, found)
+    rows = resolve(raw, found, views(context), form)
+    tags = Tags.of(keys)
+    return {
+        "charges": charges(rows, tags, context, views(context)),
+        "spellings": spelling.colliding(keys, context.labels),
+    }
+
+
+def _survey(raw: pl.LazyFrame, found: Mapping[str, tuple[str, ...]]) -> tuple[str, list[str]]:
+    """Return the form of the file's dates and its tag keys. Reads those columns once."""
+    schema = raw.collect_schema()
+    days = [c for ours in ("period_start", "date") for c in found[ours] if schema[c] == pl.String]
+    tags = pl.coalesce(*map(pl.col, found["tags"])) if found["tags"] else pl.lit(None, pl.String)
+    pairs = decoded(text(tags).unique())
+    seen = raw.select(
+        *(text(pl.col(name)).unique().drop_nulls().implode().alias(name) for name in days),
+        __keys=pairs.map.keys().explode().unique().drop_nulls().implode(),
+    ).collect(engine="streaming")
+    values = [value for name in days for value in seen.get_column(name)[0]]
+    return dates.form_of(values), sorted(seen.get_column("__keys")[0])
+
+
+def bill_query() -> str:
+    """Return the SQL that sums a raw file by itself: the second opinion on every total."""
+    return files("transforms.azure").joinpath("bill.sql").read_text(encoding="utf-8")
+
+
+def bill_columns(columns: Mapping[str, str]) -> dict[str, str]:
+    """Return the columns `bill_query` reads, each as SQL over the raw columns."""
+    dataset = dataset_of(columns)
+    found = located(columns, dataset)
+    amounts = {view: found.get(view) or found.get("cost", ()) for view in ("effective", "billed")}
+    named = {name: found[name] for name in _BILL_COLUMNS} | amounts
+    return {name: _sql(raw, columns) for name, raw in named.items()}
+
+
+def _sql(raw: tuple[str, ...], columns: Mapping[str, str]) -> str:
+    """The first filled of some raw columns; a time with a zone is told in UTC."""
+    if not raw:
+        return "NULL"
+    cells = [
+        f"{quoted(name)} AT TIME ZONE 'UTC'"
+        if columns[name] == "TIMESTAMP WITH TIME ZONE"
+        else f"nullif({quoted(name)}, '')"
+        if columns[name] == "VARCHAR"
+        else quoted(name)
+        for name in raw
+    ]
+    return f"coalesce({', '.join(cells)})" if len(cells) > 1 else cells[0]

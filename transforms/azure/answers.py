@@ -1,0 +1,154 @@
+"""What the two split sources have in common: one form for their rows, and how JSON is read.
+
+A split says how the cost of a cluster's resources divides among namespaces, idle and the nodes'
+own system. Its shares count; the money is the bill's.
+"""
+
+import datetime as dt
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import astuple, dataclass, field
+from decimal import Decimal, InvalidOperation
+from typing import Any
+
+import polars as pl
+
+from transforms.errors import InputError
+from transforms.labels import canonical
+from transforms.schema import DAY, MONEY, TEXT
+
+SPLITS = {
+    "source": TEXT,
+    "day": DAY,
+    "target": TEXT,
+    "category": TEXT,
+    "bucket": TEXT,
+    "provider_class": TEXT,
+    "namespace": TEXT,
+    "workload_kind": TEXT,
+    "workload_name": TEXT,
+    "currency": TEXT,
+    "amount": MONEY,
+}
+"""Columns of the part `splits`, besides one `label:<key>` for each wanted label.
+
+source: `query` or `agent`; day: NULL where only the file's name tells it; target: a cluster
+(query) or a resource (agent), in lower case; category: Compute, Storage, Networking, or the
+provider's word; bucket: usage, idle, system, unallocated, service, NULL where no list names it;
+amount: money of the query in `currency`, or the agent's fraction.
+"""
+
+
+@dataclass(frozen=True)
+class Share:
+    """One row of a split answer; the fields are the columns SPLITS, in their order."""
+
+    source: str
+    day: dt.date | None
+    target: str
+    category: str | None
+    bucket: str | None
+    provider_class: str | None
+    namespace: str | None
+    workload_kind: str | None
+    workload_name: str | None
+    currency: str | None
+    amount: Decimal
+    labels: Mapping[str, str] = field(default_factory=dict)
+
+
+def frame_of(shares: Sequence[Share], labels: Sequence[str]) -> pl.DataFrame:
+    """Return shares as the part `splits`; of their labels the wanted ones."""
+    rows = [
+        (*astuple(share)[:-2], str(share.amount), *_wanted(share.labels, labels))
+        for share in shares
+    ]
+    schema = {**SPLITS, "amount": TEXT, **{f"label:{key}": TEXT for key in labels}}
+    frame = pl.DataFrame(rows, schema=schema, orient="row")
+    return frame.with_columns(pl.col("amount").cast(MONEY))
+
+
+def documents(text: str) -> list[Mapping[str, Any]]:
+    """Return the JSON objects of a file, one pretty printed or one a line; numbers are exact.
+
+    Raises InputError where the text is no JSON, or where an answer is an error of Azure's.
+    """
+    try:
+        found = [_loads(text)]
+    except ValueError:
+        found = [_parsed(line) for line in text.splitlines() if line.strip()]
+    for document in found:
+        if not isinstance(document, Mapping):
+            raise _unreadable(str(document)[:80])
+        _refuse_error(document)
+    return found
+
+
+def lowered(mapping: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a mapping with its keys in lower case: nobody promises their case."""
+    return {str(key).lower(): value for key, value in mapping.items()}
+
+
+def number(value: object, what: str) -> Decimal:
+    """Return a number, exact. Raises InputError where it is none."""
+    try:
+        found = Decimal(str(value))
+    except InvalidOperation:
+        found = Decimal("NaN")
+    if isinstance(value, bool) or not found.is_finite():
+        raise InputError(
+            f"a {what} of a split answer is no number", expected="a number", got=repr(value)
+        )
+    return found
+
+
+def text(value: object) -> str | None:
+    """Return text; an empty value is None."""
+    return None if value is None or value == "" else str(value)
+
+
+def _wanted(found: Mapping[str, str], labels: Sequence[str]) -> list[str | None]:
+    known = {canonical(key): value for key, value in sorted(found.items())}
+    return [known.get(canonical(key)) for key in labels]
+
+
+def _loads(text: str) -> Any:
+    return json.loads(text, parse_float=Decimal)
+
+
+def _parsed(line: str) -> Any:
+    try:
+        return _loads(line)
+    except ValueError as error:
+        raise _unreadable(line[:80]) from error
+
+
+def _unreadable(got: str) -> InputError:
+    return InputError(
+        "a split file is no complete JSON",
+        expected="an answer as Azure gave it, an object in one document or one a line",
+        got=got,
+        hint="save the answer again; the file may be truncated",
+    )
+
+
+_MENDS = {
+    "401": "Azure keeps this query to the portal for your account: use the agent's answers, or "
+    "leave `query` out of splits",
+    "403": "give the identity that asks the role Cost Management Reader on the subscription",
+    "429": "wait as long as the retry-after headers say, and ask again",
+}
+
+
+def _refuse_error(document: Mapping[str, Any]) -> None:
+    error = lowered(document).get("error")
+    if error is None:
+        return
+    parts = lowered(error) if isinstance(error, Mapping) else {"message": error}
+    code = text(parts.get("code")) or "no code"
+    raise InputError(
+        "Azure answered the split query with an error",
+        expected="an answer with columns and rows",
+        got=f"{code}: {parts.get('message')}",
+        hint=_MENDS.get(code, "ask again, or remove the file from split_location"),
+    )

@@ -1,0 +1,62 @@
+"""Which cluster a charge belongs to.
+
+A cluster is its resource id in lower case. Its nodes, disks and load balancers lie in a resource
+group of their own, whose name the configuration gives: it is compared whole and within one
+subscription, never by its beginning, and never by the pattern `MC_`.
+"""
+
+from collections.abc import Mapping
+
+import polars as pl
+
+_MANAGED = (
+    r"^(/subscriptions/[^/]+/resourcegroups/[^/]+"
+    r"/providers/microsoft\.containerservice/managedclusters/[^/]+)"
+)
+_SUBSCRIPTION = r"^/subscriptions/([^/]+)"
+_GROUP = r"^/subscriptions/[^/]+/resourcegroups/([^/]+)"
+
+
+def managed_cluster(resource: pl.Expr) -> pl.Expr:
+    """Return the cluster where a resource is one, or lies below one; else NULL."""
+    return resource.str.extract(_MANAGED, 1)
+
+
+def name_of(cluster_id: pl.Expr) -> pl.Expr:
+    """Return the name in a cluster's id."""
+    return cluster_id.str.extract(r"/managedclusters/([^/]+)$", 1)
+
+
+def with_clusters(charges: pl.DataFrame, clusters: Mapping[str, str]) -> pl.DataFrame:
+    """Add `cluster_id`: the managed cluster itself, else that of the node resource group.
+
+    clusters: cluster id -> node resource group.
+    """
+    keys = ["sub_account_id", "resource_group"]
+    found = charges.join(_groups(clusters), on=keys, how="left", maintain_order="left")
+    own = managed_cluster(pl.col("resource_id"))
+    return found.with_columns(cluster_id=pl.coalesce(own, "group_cluster")).drop("group_cluster")
+
+
+def of_resources(resources: pl.Series, clusters: Mapping[str, str]) -> pl.DataFrame:
+    """Return `resource_id`, `cluster_id` for the resources in a known node resource group."""
+    named = resources.alias("resource_id").unique().to_frame()
+    parts = named.with_columns(
+        sub_account_id=pl.col("resource_id").str.extract(_SUBSCRIPTION, 1),
+        resource_group=pl.col("resource_id").str.extract(_GROUP, 1),
+    )
+    joined = parts.join(_groups(clusters), on=["sub_account_id", "resource_group"])
+    return joined.select("resource_id", cluster_id="group_cluster")
+
+
+def _groups(clusters: Mapping[str, str]) -> pl.DataFrame:
+    frame = pl.DataFrame(
+        {
+            "group_cluster": [name.lower() for name in clusters],
+            "resource_group": [group.lower() for group in clusters.values()],
+        },
+        schema={"group_cluster": pl.String, "resource_group": pl.String},
+    )
+    subscription = pl.col("group_cluster").str.extract(_SUBSCRIPTION, 1)
+    unique = frame.sort("group_cluster").with_columns(sub_account_id=subscription)
+    return unique.unique(["sub_account_id", "resource_group"], keep="first", maintain_order=True)

@@ -1,0 +1,145 @@
+"""The parts of all files of a month, put together into slices.
+
+Order: find each charge's cluster, classify it, choose the split in force for each cluster and
+day, divide what a split may divide, report what a person must know.
+"""
+
+from collections.abc import Mapping, Sequence
+
+import polars as pl
+
+from transforms.azure import notices
+from transforms.azure.answers import SPLITS
+from transforms.azure.choose import choose
+from transforms.azure.classify import classify
+from transforms.azure.clusters import name_of, with_clusters
+from transforms.azure.codes import CHARGE_CATEGORY, SERVICE_CATEGORY
+from transforms.azure.columns import DATASETS, views_of
+from transforms.azure.shares import share
+from transforms.schema import TEXT
+from transforms.sliced import (
+    CLUSTER_BILLS,
+    TOTALS,
+    Context,
+    Sliced,
+    as_slices,
+    findings_frame,
+    require_values,
+    typed,
+)
+
+_NEVER_EMPTY = {
+    "fate": "period_start",
+    "charge_date": "date",
+    "billing_currency": "billing_currency",
+}
+
+
+def combine(parts: Mapping[str, pl.LazyFrame], context: Context) -> Sliced:
+    """Return one month of one source, sliced.
+
+    parts: what `slice_file` and `slice_split` returned for each file, concatenated, with
+    `source_file` added; without split files there is no part `splits`.
+    Raises InputError where a row lacks its month, its day, its currency or its amount.
+    """
+    views = views_of(context.dataset, context.metric)
+    raw = parts["charges"].collect(engine="streaming")
+    _require(raw, views, context)
+    found = with_clusters(raw.filter(fate="sliced"), context.clusters)
+    charges = classify(found).with_row_index("charge")
+    splits = _splits(parts, context)
+    chosen = choose(splits, context)
+    shared = share(charges, chosen, views, context.labels)
+    spellings = parts["spellings"].collect()
+    return Sliced(
+        slices=as_slices(_finish(shared.slices, views), context),
+        totals=_totals(raw, views, context),
+        cluster_bills=_cluster_bills(charges, views, context),
+        findings=findings_frame(
+            [
+                *notices.of_codes(charges, views[0], context),
+                *notices.of_clusters(charges, views[0], context),
+                *notices.of_splits(splits, chosen, context),
+                *notices.of_shares(shared, context),
+                *notices.of_source(charges, spellings, views[0], context),
+            ]
+        ),
+        bill_values={view: view in views for view in ("effective", "billed")},
+    )
+
+
+def _require(charges: pl.DataFrame, views: Sequence[str], context: Context) -> None:
+    names = DATASETS[context.dataset]
+    columns = {name: " or ".join(names[ours]) for name, ours in _NEVER_EMPTY.items()}
+    amounts = {view: " or ".join(names.get(view) or names["cost"]) for view in views}
+    require_values(charges, columns | amounts)
+
+
+def _splits(parts: Mapping[str, pl.LazyFrame], context: Context) -> pl.DataFrame:
+    if "splits" in parts:
+        return parts["splits"].collect()
+    labels = {f"label:{key}": TEXT for key in context.labels}
+    return pl.DataFrame(schema={**SPLITS, **labels, "source_file": TEXT})
+
+
+def _totals(charges: pl.DataFrame, views: Sequence[str], context: Context) -> pl.DataFrame:
+    """What each fate of the raw rows adds up to."""
+    sums = [
+        charges.group_by("fate", "billing_currency").agg(
+            pl.col("rows").sum(),
+            amount=pl.col(view).sum(),
+            amount_abs=pl.col(f"{view}_abs").sum(),
+            cost_view=pl.lit(view),
+        )
+        for view in views
+    ]
+    return typed(pl.concat(sums), TOTALS, context)
+
+
+def _cluster_bills(charges: pl.DataFrame, views: Sequence[str], context: Context) -> pl.DataFrame:
+    """Each cluster's bill, summed before anything is split."""
+    charged = charges.filter(pl.col("cluster_id").is_not_null())
+    sums = [
+        charged.group_by("cluster_id", "billing_currency").agg(
+            amount=pl.col(view).sum(), cost_view=pl.lit(view)
+        )
+        for view in views
+    ]
+    return typed(pl.concat(sums), CLUSTER_BILLS, context)
+
+
+def _finish(slices: pl.DataFrame, views: Sequence[str]) -> pl.DataFrame:
+    """Fill the columns of `normalised` that a slice knows by itself."""
+    is_usage = pl.col("charge_type") == "Usage"
+    word = pl.when(is_usage).then("meter_category").otherwise("charge_type")
+    is_whole = pl.col("bucket").is_null() & pl.col("row").is_null()
+    whole = {name: pl.when(is_whole).then(name) for name in ("list_cost", "contracted_cost")}
+    costs = {f"{view}_cost": pl.col(view) for view in views}
+    return slices.with_columns(
+        **costs,
+        **whole,
+        cluster_name=name_of(pl.col("cluster_id")),
+        service_name="meter_category",
+        service_category=pl.col("meter_category").replace_strict(SERVICE_CATEGORY, default="Other"),
+        charge_category=pl.col("charge_type").replace_strict(CHARGE_CATEGORY, default=None),
+        provider_class=pl.coalesce("provider_class", word),
+        pricing_quantity=pl.when(is_whole).then("quantity"),
+        pricing_unit=pl.when(is_whole).then("unit"),
+        origin_id=_origin(),
+    )
+
+
+def _origin() -> pl.Expr:
+    """The charge of a day: of a resource, or of a category where a query divided it."""
+    by_query = pl.col("split_source").eq_missing("query") & pl.col("resource_id").is_null()
+    own = ("charge_type", "sku_id", "resource_id")
+    parts = (
+        pl.when(by_query)
+        .then(
+            pl.concat_str(
+                "cluster_id", "category", "meter_category", separator="/", ignore_nulls=True
+            )
+        )
+        .otherwise(pl.concat_str(*(pl.col(name).fill_null("-") for name in own), separator="/"))
+    )
+    return pl.concat_str(parts, pl.col("charge_date").cast(pl.String), separator="/")

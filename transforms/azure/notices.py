@@ -1,0 +1,209 @@
+"""What a person must know about a month of Azure data, as findings."""
+
+from collections.abc import Iterator
+
+import polars as pl
+
+from transforms.azure.choose import Chosen
+from transforms.azure.codes import AGENT_BUCKETS, CHARGE_TYPES, QUERY_BUCKET, SPLIT_CATEGORIES
+from transforms.azure.shares import Shared
+from transforms.sliced import Context, finding
+
+Notice = dict[str, str | None]
+
+_NAME_IT = "tell us the value and what it means; until then its cost stays unclassified"
+_GROUP = ["sub_account_id", "resource_group"]
+_ADD = 'add to `clusters` of the source: "{}" = {{ node_resource_group = "{}" }}'
+_ASK = "`az aks list --query '[].[id, nodeResourceGroup]'` shows it; add it to `clusters`"
+
+
+def of_codes(charges: pl.DataFrame, view: str, context: Context) -> Iterator[Notice]:
+    """Charge types that no list names: each with file and value."""
+    unknown = charges.filter(pl.col("unknown").is_not_null())
+    keys = ["charge_type", "source_file", "cluster_id"]
+    for row in unknown.group_by(keys).agg(pl.col(view).sum()).sort(keys).to_dicts():
+        yield finding(
+            context,
+            "unknown_charge_type",
+            "error",
+            cluster_id=row["cluster_id"],
+            where=row["source_file"],
+            expected=", ".join(CHARGE_TYPES),
+            actual=row["charge_type"] or "no value",
+            difference=row[view],
+            hint=_NAME_IT,
+        )
+
+
+def of_clusters(charges: pl.DataFrame, view: str, context: Context) -> Iterator[Notice]:
+    """Clusters on the bill that the configuration does not know, with the line that adds them."""
+    tagged = charges.group_by(_GROUP).agg(
+        pl.col("tag_cluster").drop_nulls().min(), pl.col("tag_cluster_group").drop_nulls().min()
+    )
+    is_lost = (pl.col("row_kind") == "outside") & pl.col("is_aks_node")
+    lost = charges.filter(is_lost & pl.col("tagged_cluster").is_null())
+    sums = lost.group_by(_GROUP).agg(pl.col(view).sum(), pl.col("billing_currency").min())
+    named = set()
+    for row in sums.join(tagged, on=_GROUP, how="left").sort(_GROUP).to_dicts():
+        cluster = _tagged_id(row)
+        named.add(cluster)
+        group = row["resource_group"]
+        yield _not_configured(
+            context,
+            where=f"resource group {group}, subscription {row['sub_account_id']}",
+            actual=f"nodes for {row[view]} {row['billing_currency']} that belong to no cluster",
+            hint=_ADD.format(cluster, group) if cluster else _ASK,
+        )
+    known = charges.filter(pl.col("row_kind") == "cluster_fee").get_column("cluster_id")
+    for cluster in sorted(set(known) - set(context.clusters) - named):
+        yield _not_configured(
+            context, where=cluster, actual="a cluster with its fee alone, without nodes", hint=_ASK
+        )
+
+
+def _not_configured(context: Context, **parts: object) -> Notice:
+    expected = "every cluster under `clusters`, with its node resource group"
+    return finding(context, "cluster_not_configured", "warning", expected=expected, **parts)
+
+
+def _tagged_id(row: dict[str, str | None]) -> str | None:
+    if not row["tag_cluster"] or not row["tag_cluster_group"]:
+        return None
+    return (
+        f"/subscriptions/{row['sub_account_id']}/resourcegroups/{row['tag_cluster_group']}"
+        f"/providers/microsoft.containerservice/managedclusters/{row['tag_cluster']}"
+    )
+
+
+def of_splits(splits: pl.DataFrame, chosen: Chosen, context: Context) -> Iterator[Notice]:
+    """Split files that name no day or say something again; words that no list names."""
+    for name in chosen.undated:
+        yield finding(
+            context,
+            "split_period_assumed",
+            "warning",
+            where=name,
+            expected="a UsageDate or Date column, or the day in the file's name",
+            actual=f"neither: its shares are used for the whole of {context.billing_period}",
+            hint="name the file by its day, such as 2026-10-14.json, or by its first and last day",
+        )
+    repeats = chosen.repeated.group_by("source", "cluster_id", "source_file").len()
+    for row in repeats.sort("source", "cluster_id", "source_file").to_dicts():
+        yield finding(
+            context,
+            "split_answered_twice",
+            "warning",
+            cluster_id=row["cluster_id"],
+            where=row["source_file"],
+            expected=f"one {row['source']} answer for each day",
+            actual=f"{row['len']} days that a later file answers too; the later one counts",
+            hint="keep one answer for each day at split_location",
+        )
+    yield from _unknown_words(splits, context)
+
+
+def _unknown_words(splits: pl.DataFrame, context: Context) -> Iterator[Notice]:
+    no_bucket = splits.filter(pl.col("bucket").is_null())
+    keys = ["source_file", "provider_class"]
+    for name, word in no_bucket.select(keys).unique().sort(keys).iter_rows():
+        yield finding(
+            context,
+            "unknown_split_bucket",
+            "error",
+            where=name,
+            expected=", ".join((*AGENT_BUCKETS, *QUERY_BUCKET)),
+            actual=word or "no value",
+            hint=_NAME_IT,
+        )
+    is_query = (pl.col("source") == "query") & pl.col("bucket").ne_missing("service")
+    is_new = ~pl.col("category").is_in(list(SPLIT_CATEGORIES)) | pl.col("category").is_null()
+    keys = ["source_file", "category"]
+    for name, word in splits.filter(is_query & is_new).select(keys).unique().sort(keys).iter_rows():
+        yield finding(
+            context,
+            "unknown_split_category",
+            "warning",
+            where=name,
+            expected=", ".join(SPLIT_CATEGORIES),
+            actual=word or "no value",
+            hint="its shares divide nothing; tell us the value and which resources it means",
+        )
+
+
+def of_shares(shared: Shared, context: Context) -> Iterator[Notice]:
+    """Answers in another currency, and fractions that do not add to 1."""
+    keys = ["cluster_id", "currency", "bill_currency"]
+    for row in shared.foreign.sort(keys).to_dicts() if shared.foreign.height else ():
+        yield finding(
+            context,
+            "split_currency",
+            "warning",
+            cluster_id=row["cluster_id"],
+            where=context.source,
+            expected=row["bill_currency"],
+            actual=row["currency"],
+            hint="only the ratios of the answer are used; its idle cannot be compared with ours",
+        )
+    keys = ["cluster_id", "target", "first_day", "source_file"]
+    for row in shared.uneven.sort(keys).to_dicts() if shared.uneven.height else ():
+        is_short = row["difference"] < 0
+        yield finding(
+            context,
+            "split_fractions",
+            "warning" if is_short else "error",
+            cluster_id=row["cluster_id"],
+            where=f"{row['source_file']}, {row['target']}, {row['first_day']}",
+            expected="fractions from 0 that add to 1",
+            actual=row["difference"] + 1,
+            difference=row["difference"],
+            hint="what is missing is unattributed" if is_short else "they are scaled down to 1",
+        )
+
+
+def of_source(
+    charges: pl.DataFrame, spellings: pl.DataFrame, view: str, context: Context
+) -> Iterator[Notice]:
+    """Currencies, a metric that the rows contradict, spellings of labels."""
+    rows = charges.group_by("billing_currency").agg(pl.col("rows", view).sum())
+    ordered = rows.sort([pl.col("rows").neg(), pl.col("billing_currency")]).to_dicts()
+    expected = context.currency or next((row["billing_currency"] for row in ordered), None)
+    for row in ordered:
+        if row["billing_currency"] != expected:
+            yield finding(
+                context,
+                "second_currency",
+                "error",
+                where=context.source,
+                expected=expected,
+                actual=row["billing_currency"],
+                difference=row[view],
+                hint="amounts are kept apart and never added; give each currency its own source",
+            )
+    yield from _metric(charges, context)
+    for label, raws in spellings.select("label", "spellings").unique().sort("label").iter_rows():
+        yield finding(
+            context,
+            "label_spellings",
+            "warning",
+            where=context.source,
+            expected=f"one tag for the label {label}",
+            actual=raws,
+            hint="where a row carries several, the first in the order shown counts",
+        )
+
+
+def _metric(charges: pl.DataFrame, context: Context) -> Iterator[Notice]:
+    """Fees of commitments stand in an actual export only, unused ones in an amortised only."""
+    if context.dataset == "focus_export":
+        return
+    sign = {"amortized": "commitment_fee", "actual": "unused_commitment"}[str(context.metric)]
+    if charges.get_column("reason").eq(sign).any():
+        yield finding(
+            context,
+            "metric_doubtful",
+            "warning",
+            where=context.source,
+            expected=f"an export of {context.metric} cost",
+            actual=f"rows of {sign}, which the other metric has",
+            hint="see which type the export has, and give `metric` that value",
+        )

@@ -1,0 +1,49 @@
+"""The tags of a row: a JSON object, which some exports write without its braces.
+
+Keys are compared in one canonical form, values are never changed, and an empty value is none.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import polars as pl
+
+from transforms.labels import canonical, spellings
+
+POOL = ("aks-managed-poolName", "poolName")
+CLAIM_NAMESPACE = "kubernetes.io-created-for-pvc-namespace"
+CLAIM_NAME = "kubernetes.io-created-for-pvc-name"
+CREATED_BY = "k8s-azure-created-by"
+SERVICE = ("k8s-azure-service", "service")
+CLUSTER_NAME = "aks-managed-cluster-name"
+CLUSTER_GROUP = "aks-managed-cluster-rg"
+
+_PAIRS = pl.Map(pl.String(), pl.String())
+
+
+@dataclass(frozen=True)
+class Tags:
+    """The tag keys that occur in a file: canonical key -> the raw keys that spell it."""
+
+    spelled: dict[str, list[str]]
+
+    @classmethod
+    def of(cls, keys: Iterable[str]) -> "Tags":
+        """Return the tags with these raw keys."""
+        return cls(spellings(keys))
+
+    def value(self, *keys: str) -> pl.Expr:
+        """Return the first filled value of `keys`, read from the decoded column `tags`."""
+        raws = [raw for key in keys for raw in self.spelled.get(canonical(key), ())]
+        reads = [pl.col("tags").map.get(raw) for raw in raws]
+        return pl.coalesce(
+            *(pl.when(read != "").then(read) for read in reads), pl.lit(None, dtype=pl.String)
+        )
+
+
+def decoded(text: pl.Expr) -> pl.Expr:
+    """Return tags as a map; braces are added where the export left them out."""
+    bare = text.str.strip_chars()
+    braced = pl.concat_str(pl.lit("{"), bare, pl.lit("}"))
+    is_whole = bare.str.starts_with("{")
+    return pl.when(is_whole).then(bare).when(bare != "").then(braced).str.json_decode(_PAIRS)
