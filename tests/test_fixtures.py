@@ -73,7 +73,6 @@ def test_the_maker_replaces_what_was_there(tmp_path: Path) -> None:
 def test_the_exports_stay_small() -> None:
     files = [path for path in make.EXPORTS.rglob("*") if path.is_file()]
     assert sum(path.stat().st_size for path in files) < 6_000_000
-    assert sum(len(rows(path.name)) for path in make.EXPORTS.iterdir()) < 60_000
 
 
 # ------------------------------------------------------------------------------- the form
@@ -264,8 +263,9 @@ def test_the_dark_cluster_has_no_tag_at_all() -> None:
     assert (len(nodes), tagged) == (2, [])
 
 
-def test_the_demo_configuration_names_the_demo_exports() -> None:
+def test_the_demo_configuration_names_exports_that_are_there() -> None:
     document = tomllib.loads((make.EXPORTS.parent / "leerlauf.toml").read_text())
-    assert [source["location"] for source in document["source"]] == [
-        f"exports/{name}" for name in DEMO
-    ]
+    locations = [source["location"] for source in document["source"]]
+    assert {f"exports/{name}" for name in DEMO} <= set(locations)
+    for location in locations:
+        assert any((make.EXPORTS.parent / location).rglob("*.*")), location
