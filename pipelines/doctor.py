@@ -95,15 +95,17 @@ def _examined(sliced: Sliced, config: Config) -> pl.DataFrame:
     return grouped.agg(cost=pl.coalesce(f"{view}_cost", *others).sum()).collect(engine="streaming")
 
 
-def _of_clusters(examined: pl.DataFrame, config: Config, month: str) -> Iterator[Checked]:
-    with connect() as con:
-        con.register("examined", examined.to_arrow())
-        for check in queries.names("doctor"):
-            yield from _asked(con, check)
+def _of_clusters(examined: pl.DataFrame, config: Config, month: str) -> list[Checked]:
+    """Return the answers of sql/doctor and of the rules, those about one cluster together."""
     names = examined.select("provider", "source", "cluster_id", "cluster_name", "billing_currency")
     clusters = names.unique().sort(pl.all()).rows()
-    yield from _operators(clusters, config)
-    yield from _rules([(cluster, name) for _, _, cluster, name, _ in clusters], config, month)
+    answers = list(_operators(clusters, config))
+    with connect() as con:
+        con.register("examined", examined.to_arrow())
+        answers += [row for check in queries.names("doctor") for row in _asked(con, check)]
+    answers.sort(key=lambda row: (row.provider or "", row.source or "", row.cluster_id or ""))
+    known = [(cluster, name) for _, _, cluster, name, _ in clusters]
+    return [*_rules(known, config, month), *answers]
 
 
 def _asked(con: duckdb.DuckDBPyConnection, check: str) -> Iterator[Checked]:

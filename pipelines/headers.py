@@ -3,7 +3,7 @@
 import csv
 import gzip
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from itertools import islice
 from pathlib import Path
 from typing import IO, Any
@@ -38,6 +38,15 @@ def names(path: Path) -> tuple[str, ...]:
             return tuple(_keys(text))
     except (OSError, EOFError, ValueError, csv.Error, pl.exceptions.PolarsError):
         return ()
+
+
+def mentions(path: Path, words: Collection[str]) -> bool:
+    """Say whether a text file has one of these words, given in lower case, in any spelling."""
+    try:
+        with _text(path) as text:
+            return any(word in line.lower() for line in text for word in words)
+    except (OSError, EOFError, ValueError):
+        return False
 
 
 def _text(path: Path) -> IO[str]:

@@ -25,8 +25,8 @@ METRICS = ("amortized", "actual")
 LOOKED_AT = 1 << 28
 """Bytes of an export, the newest files first, in which currency and months are looked for."""
 
-FEW_ROWS = 10
-"""A month with less than a tenth of the rows of another is the edge of a delivery, not one."""
+EDGE, WHOLE = 10, 2
+"""A month with less than a tenth of another's rows is the edge of it; with half, it is whole."""
 
 SHOWN_FILES = 5
 _INSIDE = re.compile(r"\d{6}|\d{4}-\d\d|=|^(meta)?data$|^manifests?$", re.IGNORECASE)
@@ -56,8 +56,12 @@ class Found:
     @property
     def months(self) -> list[str]:
         """The months that are more than the edge of another, the oldest first."""
-        most = max(self.seen.months.values(), default=0)
-        return [month for month, rows in self.seen.months.items() if rows * FEW_ROWS >= most]
+        return self._with_rows(EDGE)
+
+    @property
+    def whole_months(self) -> list[str]:
+        """The months that seem to be whole, the oldest first."""
+        return self._with_rows(WHOLE)
 
     @property
     def currency(self) -> str | None:
@@ -69,6 +73,10 @@ class Found:
         """The cost views it has."""
         context = Context(self.provider, self.id, self.dataset, "", metric=self.metric)
         return PROVIDERS[self.provider].transform.views(context)
+
+    def _with_rows(self, part: int) -> list[str]:
+        most = max(self.seen.months.values(), default=0)
+        return [month for month, rows in self.seen.months.items() if rows * part >= most]
 
 
 @dataclass(frozen=True)
@@ -91,8 +99,8 @@ class Inspection:
 
     @property
     def month(self) -> str | None:
-        """The newest month that every source has, else the newest of any."""
-        months = [set(source.months) for source in self.active if source.months]
+        """The newest month that every source has whole, else the newest of any."""
+        months = [set(source.whole_months) for source in self.active if source.seen.months]
         common = set.intersection(*months) if months else set()
         return max(common or set().union(*months), default=None)
 
@@ -171,7 +179,7 @@ def _whole(folder: Path, provider: str, dataset: str, bills: Sequence[Path]) -> 
 def _refusal(found: Found, metric: str | None) -> DeliveryError | None:
     """Return why the connector finds no delivery of the newest month, None where it does."""
     export = ExportSource(str(found.location), found.dataset, metric)
-    months = found.months or [""]
+    months = found.whole_months or [""]
     try:
         PROVIDERS[found.provider].connector.discover(export, months[-1])
     except DeliveryError as error:
@@ -211,30 +219,26 @@ def _with_ids(sources: Sequence[Found]) -> list[Found]:
 
 
 def _with_split(source: Found, files: Survey) -> Found:
-    """Give a source the nearest folder in which its provider's split answers lie."""
-    folders = {_split_folder(path, files): None for path in files.splits}
-    theirs = {folder: _splits(folder, source.provider, files) for folder in folders if folder}
-    near = [folder for folder, splits in theirs.items() if splits]
-    if not near:
+    """Give a source the nearest folder whose split answers name one of its clusters."""
+    clusters = {**source.seen.guessed, **source.seen.clusters}
+    names = (*clusters, *(f"/{group}/" for group in clusters.values()))
+    theirs: dict[Path, set[str]] = {}
+    for path, (provider, split) in files.splits.items():
+        folder = _split_folder(path, files)
+        if provider == source.provider and folder and headers.mentions(path, names):
+            theirs.setdefault(folder, set()).add(split)
+    if not theirs:
         return source
-    best = max(near, key=lambda folder: len(_shared(folder, source.location).parts))
-    return replace(source, split_location=best, splits=theirs[best])
+    best = max(theirs, key=lambda folder: len(_shared(folder, source.location).parts))
+    known = PROVIDERS[source.provider].splits
+    splits = tuple(split for split in known if split in theirs[best])
+    return replace(source, split_location=best, splits=splits)
 
 
 def _split_folder(path: Path, files: Survey) -> Path | None:
     """Return the widest folder around a split file without bills; None where it lies among them."""
     without = [folder for folder in path.parents if not files.below(folder)]
     return without[-1] if without else None
-
-
-def _splits(folder: Path, provider: str, files: Survey) -> tuple[str, ...]:
-    """Return who split clusters in the files of a folder, in the provider's own order."""
-    there = {
-        split
-        for path, (name, split) in files.splits.items()
-        if name == provider and path.is_relative_to(folder)
-    }
-    return tuple(split for split in PROVIDERS[provider].splits if split in there)
 
 
 def _shared(one: Path, other: Path) -> Path:

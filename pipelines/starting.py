@@ -128,7 +128,7 @@ def _keys(source: Found, file: Path) -> Iterator[str]:
     yield f"provider = {quoted(source.provider)}"
     yield f"dataset = {quoted(source.dataset)}"
     months = ", ".join(source.months) or "no month"
-    yield f"location = {quoted(relative(source.location, file))}  # holds {_remark(months)}"
+    yield f"location = {quoted(relative(source.location, file))}  # with {_remark(months)}"
     yield from _currency(source)
     if source.metric is not None:
         told = "" if source.metric_told else "  # a guess: the export's settings show its type"

@@ -3,7 +3,7 @@
 -- reads    examined
 -- returns  columns of a check and the step that mends it; one row for each run of days that are
 --          alike: all of it split, a part, or nothing
--- promise  every day with node cost is in one row; what nobody split is never called idle
+-- promise  every day with node cost is in one row; days without it interrupt no run
 WITH
 days AS (
     SELECT
@@ -40,11 +40,17 @@ states AS (
 runs AS (
     SELECT
         *,
-        charge_date - row_number() OVER (
+        row_number() OVER cluster_days - row_number() OVER alike AS run
+    FROM states
+    WINDOW
+        cluster_days AS (
+            PARTITION BY provider, source, cluster_id, billing_currency
+            ORDER BY charge_date ASC
+        ),
+        alike AS (
             PARTITION BY provider, source, cluster_id, billing_currency, state, split_source
             ORDER BY charge_date ASC
-        )::INTEGER AS run
-    FROM states
+        )
 )
 
 SELECT
@@ -62,7 +68,8 @@ SELECT
         END || ' % of '
         || round(sum(node_cost), 2)::DECIMAL(38, 2) || ' ' || billing_currency || ' node cost',
         'by ' || split_source,
-        min(charge_date) || if(count(*) > 1, ' to ' || max(charge_date), '')
+        min(charge_date)
+        || if(count(*) > 1, ' to ' || max(charge_date) || ', ' || count(*) || ' days', '')
     ) AS actual,
     'all node cost split by workload, every day' AS expected
 FROM runs
