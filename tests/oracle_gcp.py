@@ -5,6 +5,7 @@ Choices where the contract leaves room:
 * Both views are the same: cost and the credits that are part of the price.
 * A row is split when it has a `k8s-namespace`, whatever its value, and is no pod of Autopilot.
   A row of unknown cost type counts as not split.
+* Autopilot's pods are also those with a word before: `Autopilot Spot Pod ...`.
 * A resource kind is the first of cpu, memory, gpu, storage, network whose words stand in the
   SKU's description; `transfer` is a word of network, `licence` of none.
 * Usage-based is a known unit without `second`. What Google calls unallocated there has
@@ -176,7 +177,7 @@ def _is_kubernetes_engine(row: Row) -> bool:
 
 def is_autopilot_pod(row: Row) -> bool:
     """Whether a row is a pod billed by its request, without any node."""
-    return row.sku.startswith("Autopilot Pod") and _is_kubernetes_engine(row)
+    return bool(re.match(r"Autopilot (\S+ )*Pod\b", row.sku)) and _is_kubernetes_engine(row)
 
 
 def resource_kind(row: Row) -> str:

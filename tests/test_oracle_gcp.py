@@ -190,6 +190,10 @@ NO_NAMESPACE = {"goog-k8s-cluster-name": "shop-std"}
             line("1", "Autopilot Pod Memory Requests", AUTO, service=KUBERNETES),
             ("unattributed", "unclassified", "memory"),
         ),
+        (
+            line("1", "Autopilot Spot Pod mCPU Requests", AUTO, service=KUBERNETES),
+            ("unattributed", "unclassified", "cpu"),
+        ),
     ],
 )
 def test_each_row_has_one_kind(
