@@ -51,17 +51,18 @@ def slice_file(raw: pl.LazyFrame, context: Context) -> dict[str, pl.LazyFrame]:
 
 
 def _survey(raw: pl.LazyFrame, found: Mapping[str, tuple[str, ...]]) -> tuple[str, list[str]]:
-    """Return the form of the file's dates and its tag keys. Reads those columns once."""
+    """Return the form of the file's dates and its tag keys. Reads only those columns."""
     schema = raw.collect_schema()
     days = [c for ours in ("period_start", "date") for c in found[ours] if schema[c] == pl.String]
-    tags = pl.coalesce(*map(pl.col, found["tags"])) if found["tags"] else pl.lit(None, pl.String)
-    pairs = decoded(text(tags).unique())
-    seen = raw.select(
-        *(text(pl.col(name)).unique().drop_nulls().implode().alias(name) for name in days),
-        __keys=pairs.map.keys().explode().unique().drop_nulls().implode(),
-    ).collect(engine="streaming")
-    values = [value for name in days for value in seen.get_column(name)[0]]
-    return dates.form_of(values), sorted(seen.get_column("__keys")[0])
+    dated = [raw.select(value=text(pl.col(name))).unique() for name in days]
+    tagged = [raw.select(value=text(pl.col(name))).unique() for name in found["tags"]]
+    keys = [lazy.select(decoded(pl.col("value")).map.keys().explode()).unique() for lazy in tagged]
+    columns = [
+        frame.to_series().drop_nulls().to_list()
+        for frame in pl.collect_all([*dated, *keys], engine="streaming")
+    ]
+    values = [value for column in columns[: len(dated)] for value in column]
+    return dates.form_of(values), sorted(key for column in columns[len(dated) :] for key in column)
 
 
 def bill_query() -> str:

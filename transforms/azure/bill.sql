@@ -13,32 +13,30 @@ told AS (
         meter_category AS service_name,
         billing_currency,
         rule_name IS NOT NULL AS is_reallocation,
-        period_start::VARCHAR AS start,
+        period_start::VARCHAR AS period_text,
         effective::DECIMAL(38, 12) AS effective,
         billed::DECIMAL(38, 12) AS billed
     FROM raw
 ),
 
 -- The month stands first in 10/31/2026 and in the middle of 2026-10-31.
-dated AS (
-    SELECT
-        * EXCLUDE (start),
-        if(start[3] = '/', start[7:10] || '-' || start[1:2], start[1:7]) AS month
-    FROM told
-),
-
 charged AS (
     SELECT
         service_name,
         billing_currency,
+        if(
+            substr(period_text, 3, 1) = '/',
+            substr(period_text, 7, 4) || '-' || left(period_text, 2),
+            left(period_text, 7)
+        ) AS bill_month,
         CASE
-            WHEN month IS DISTINCT FROM $period THEN 'other_period'
+            WHEN NOT coalesce(bill_month = $period, FALSE) THEN 'other_period'
             WHEN is_reallocation THEN 'provider_reallocation'
             ELSE charge_type
         END AS class,
         effective,
         billed
-    FROM dated
+    FROM told
 )
 
 SELECT

@@ -72,9 +72,8 @@ def _by_day(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def _first_source(days: pl.DataFrame, order: Sequence[str]) -> pl.DataFrame:
-    rank = pl.col("source").replace_strict(
-        {name: index for index, name in enumerate(order)}, return_dtype=pl.Int32
-    )
+    ranks = [pl.when(source=name).then(pl.lit(rank)) for rank, name in enumerate(order)]
+    rank = pl.coalesce(*ranks, pl.lit(None, dtype=pl.Int32))
     first = rank.min().over("cluster_id", "charge_date")
     return days.filter(rank == first)
 
