@@ -26,9 +26,9 @@ from tests.oracle_azure_charges import (
     usage_kind,
 )
 from tests.oracle_azure_files import Row
-from tests.oracle_azure_parts import Became, Capacity, tell_idle
+from tests.oracle_azure_parts import Became, Capacity, Taken, tell_idle
 from tests.oracle_azure_splits import Answers, Part, answers
-from tests.oracle_slices import ZERO, Fate, Kind, Read, Slice, labels
+from tests.oracle_slices import Fate, Kind, Read, Slice, labels
 
 VIEWS = {"amortized": ("effective",), "actual": ("billed",), None: ("effective", "billed")}
 
@@ -61,7 +61,7 @@ def slices(
     """Return all slices of rows."""
     pieces: list[Slice] = []
     capacity: dict[Day, list[Row]] = defaultdict(list)
-    taken: dict[Day, dict[tuple[str, str], Fraction]] = defaultdict(dict)
+    taken: Taken = defaultdict(Fraction)
     for row in rows:
         cluster = clusters.of_row(row)
         piece = _direct(entry["id"], row, cluster)
@@ -70,13 +70,12 @@ def slices(
             continue
         pieces.append(piece)
         if piece.row_kind == "workload":
-            own = taken[str(cluster), row.day]
-            key = (str(category(row.resource)), str(piece.namespace))
-            own[key] = own.get(key, ZERO) + next(iter(row.amounts.values()))
+            where = (str(cluster), row.day, str(category(row.resource)), str(piece.namespace))
+            taken[where] += next(iter(row.amounts.values()))
     became: Became = {}
     for day, same in capacity.items():
         parts = _answer(entry, day, found)
-        pieces += Capacity(entry["id"], day[0], same, parts).slices(taken[day], became)
+        pieces += Capacity(entry["id"], day[0], same, parts).slices(taken, became)
     tell_idle(became)
     return pieces
 

@@ -5,8 +5,9 @@ Choices where the contract leaves room:
 * A purchase belongs to a commitment when it names one, is priced as one, or its order's name says
   so. FOCUS has no words for refund and rounding: an Adjustment of class Correction is a refund,
   any other Adjustment is rounding.
-* Usage-based and neither bandwidth, a load balancer's nor a disk's: shared/other, resource kind
-  `other`. A tagged disk or address is its namespace's with all its meters.
+* Usage-based and neither bandwidth, a load balancer's nor a disk's: shared/other or a log's
+  shared/logging, resource kind `other`. A tagged disk or address is its namespace's with all its
+  meters.
 * A disk of a claim without a namespace is `unmounted_volume` unless an agent's answer names it,
   also on days that a query answered, because a query names no disk.
 * Resource kinds of rows of an unknown charge type are those of their resource.
@@ -158,7 +159,7 @@ def usage_kind(row: Row) -> Kind:
         return "shared", "load_balancer", "network"
     if category(row.resource) == "Storage":
         return "shared", "storage", "storage"
-    return "shared", "other", "other"
+    return other_kind(row)
 
 
 def unsplit_kind(row: Row) -> Kind:

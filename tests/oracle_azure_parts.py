@@ -3,7 +3,8 @@
 Choices where the contract leaves room:
 
 * Weights of a query are its own money less all that tags took out of the category, in the view
-  `effective` where there is one. Both views of FOCUS are divided by the same weights.
+  `effective` where there is one; of an answer about several days what tags took on all of them.
+  Both views of FOCUS are divided by the same weights.
 * A query divides cluster, day and category as one amount; an agent divides the rows of a
   resource, day and set of tags. Of equal remainders the first part of the answer gets the quantum.
 * A query's idle money counts once for each row of an answer, on the slices it became, in
@@ -16,6 +17,7 @@ Choices where the contract leaves room:
 
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from datetime import date
 from fractions import Fraction
 from typing import TypeVar
 
@@ -39,6 +41,8 @@ WORDS = {"storage": "Storage", "network": "Networking", "networking": "Networkin
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
+Taken = dict[tuple[str, date, str, str], Fraction]
+"""What tags took out, by cluster, day, category and namespace."""
 Became = dict[Part, list[Slice]]
 """The slices that a query's idle money became."""
 
@@ -55,8 +59,8 @@ class Capacity:
         self.parts = parts
         self.by_owner = groups(parts, lambda part: asset(part.owner))
 
-    def slices(self, taken: Mapping[tuple[str, str], Fraction], became: Became) -> Iterator[Slice]:
-        """Yield all slices; `taken` is what tags took by category and namespace."""
+    def slices(self, taken: Taken, became: Became) -> Iterator[Slice]:
+        """Yield all slices, and note in `became` those of a query's idle money."""
         divided = []
         for row in self.rows:
             is_named = asset(row.resource) in self.by_owner
@@ -70,9 +74,7 @@ class Capacity:
         else:
             yield from self._by_agent(divided)
 
-    def _by_query(
-        self, rows: Iterable[Row], taken: Mapping[tuple[str, str], Fraction], became: Became
-    ) -> Iterator[Slice]:
+    def _by_query(self, rows: Iterable[Row], taken: Taken, became: Became) -> Iterator[Slice]:
         by_money = groups(
             rows, lambda row: (str(category(row.resource)), row.currency, row.text("charge_class"))
         )
@@ -159,18 +161,14 @@ def _kind(part: Part | None, what: str, bucket: str | None = None) -> Kind:
     return *kinds.get(bucket or part.bucket, ("unattributed", "unclassified")), resource
 
 
-def _less(
-    parts: Sequence[Part], taken: Mapping[tuple[str, str], Fraction]
-) -> dict[Part | None, Fraction]:
+def _less(parts: Sequence[Part], taken: Taken) -> dict[Part | None, Fraction]:
     """Return the money of an answer's rows without what tags have taken out."""
-    left = dict(taken)
     weights: dict[Part | None, Fraction] = {}
     for part in parts:
-        key = (part.category, part.namespace or "")
-        out = min(left.get(key, ZERO), max(part.weight, ZERO))
-        left[key] = left.get(key, ZERO) - out
+        where = ((part.owner, day, part.category, part.namespace or "") for day in part.days)
+        out = sum((taken.get(key, ZERO) for key in where), ZERO)
         if part.bucket != "service":
-            weights[part] = part.weight - out
+            weights[part] = max(part.weight - out, min(part.weight, ZERO))
     return weights
 
 

@@ -9,6 +9,7 @@ import pytest
 from tests.oracle_azure_cases import (
     ANSWER,
     BALANCER,
+    CLAIM,
     MANAGED,
     NODES,
     OS_DISK,
@@ -86,6 +87,20 @@ def test_an_answer_of_two_days_gives_both_the_same_ratios(tmp_path: Path) -> Non
         ("workload", money("1.5"), None),
         ("idle", money("0.5"), money("0.666666666667")),
     ]
+
+
+def test_what_tags_took_on_all_days_leaves_an_answer_about_them(tmp_path: Path) -> None:
+    lines = []
+    for day in ("10/14/2026", "10/15/2026"):
+        lines.append(line(OS_DISK, "3", "1/Month", Date=day))
+        lines.append(line("Microsoft.Compute/disks/pvc-1", "1", "1/Month", Tags=CLAIM, Date=day))
+    written(tmp_path, lines)
+    split = [("Storage", 4.0, "shop-api"), ("Storage", 2.0, "b")]
+    answered(tmp_path, split, "2026-10-14_2026-10-15.json")
+    # Of shop-api's 4 two are the claim's, so half of each day's 3 is left to it.
+    parts = [(piece.namespace, piece.effective) for piece in books(tmp_path).slices]
+    claims, disks = [("shop-api", 1)] * 2, [("shop-api", money("1.5")), ("b", money("1.5"))] * 2
+    assert parts == [*claims, *disks]
 
 
 def test_a_second_answer_of_a_day_wins_whole_and_a_page_is_added(tmp_path: Path) -> None:
