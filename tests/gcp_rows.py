@@ -59,12 +59,14 @@ KUBERNETES = {"id": "CCD8-9BF1-090E", "description": "Kubernetes Engine"}
 NODE = "projects/481516234200/instances/gke-shop-std-pool-a-0f1e2d3c-k9x2"
 
 
-def row(sku: str = "N2 Instance Core running in Americas", cost: float = 1.0, **cells: Any) -> Row:
+def row(
+    description: str = "N2 Instance Core running in Americas", cost: float = 1.0, **cells: Any
+) -> Row:
     """A row of October outside any cluster; `labels` and `credits` as dictionaries."""
     base: Row = {
         "billing_account_id": "01A2B3-C4D5E6-F7A8B9",
         "service": COMPUTE,
-        "sku": {"id": f"id of {sku}", "description": sku},
+        "sku": {"id": f"id of {description}", "description": description},
         "usage_start_time": START,
         "project": {"id": "acme-shop-prod", "number": "481516234200"},
         "location": {"location": "us-central1-a", "region": "us-central1"},
@@ -85,8 +87,8 @@ def row(sku: str = "N2 Instance Core running in Americas", cost: float = 1.0, **
     return made
 
 
-def _pairs(credits: Mapping[str, float] | Iterable[tuple[str | None, float]]) -> Any:
-    return credits.items() if isinstance(credits, Mapping) else credits
+def _pairs(paid: Mapping[str, float] | Iterable[tuple[str | None, float]]) -> Any:
+    return paid.items() if isinstance(paid, Mapping) else paid
 
 
 def of_cluster(namespace: str | None = None, cost: float = 1.0, **cells: Any) -> Row:
@@ -191,7 +193,7 @@ def _csv(rows: list[Row], form: str) -> str:
     printed = str if form == "csv-python" else json.dumps
     lines = []
     for made in rows:
-        cells = {}
+        cells: Row = {}
         for name, value in made.items():
             if isinstance(value, Mapping) and form != "csv-nested":
                 cells |= {f"{name}.{field}": v for field, v in value.items()}

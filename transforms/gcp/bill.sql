@@ -11,11 +11,10 @@ charged AS (
     SELECT
         service_name,
         billing_currency,
-        coalesce(if(month = replace($period, '-', ''), cost_type, 'other_period'), '') AS class,
-        cost::DECIMAL(38, 12)
-        + coalesce(
-            list_sum(list_transform(credits, lambda credit: credit::DECIMAL(38, 12))), 0
-        ) AS effective
+        if(
+            coalesce(month::VARCHAR = replace($period, '-', ''), FALSE), cost_type, 'other_period'
+        ) AS class,
+        cost::DECIMAL(38, 12) + coalesce(list_sum(credits::DECIMAL(38, 12)[]), 0) AS effective
     FROM raw
 ),
 

@@ -19,26 +19,32 @@ def with_quantities(charges: pl.DataFrame) -> pl.DataFrame:
     not allocatable. Both stand on one idle row of each node, day and resource kind.
     """
     is_workload = pl.col("row_kind") == "workload"
-    hours = charges.with_columns(_unit("quantity_unit", 0), hours=_hours())
-    nodes = (
-        hours.filter(pl.col("node_name").is_not_null() & pl.col("namespace").is_not_null())
-        .group_by(_NODE_DAY)
-        .agg(
-            capacity=pl.col("hours").sum(),
-            reserve=pl.col("hours").filter(pl.col("reason") == "node_reserve").sum(),
-        )
-    )
-    first = pl.int_range(pl.len()).over([*_NODE_DAY, "row_kind"]) == 0
-    bears = (pl.col("row_kind") == "idle") & pl.col("node_name").is_not_null() & first
+    hours = charges.with_columns(_unit("quantity_unit", 0), hours=_hours()).with_row_index("row")
     return (
-        hours.join(nodes, on=_NODE_DAY, how="left", maintain_order="left")
+        hours.join(_of_nodes(hours), on="row", how="left", maintain_order="left")
         .with_columns(
             requested_quantity=pl.when(is_workload).then("hours"),
             charged_quantity=pl.when(is_workload).then("hours"),
-            capacity_quantity=pl.when(bears).then("capacity"),
-            allocatable_quantity=pl.when(bears).then(pl.col("capacity") - pl.col("reserve")),
         )
-        .drop("hours", "capacity", "reserve")
+        .drop("hours", "row")
+    )
+
+
+def _of_nodes(hours: pl.DataFrame) -> pl.DataFrame:
+    """Return `row`, `capacity_quantity`, `allocatable_quantity` for one idle row a node and day."""
+    nodes = hours.filter(pl.col("node_name").is_not_null() & pl.col("namespace").is_not_null())
+    reserve = pl.col("hours").filter(pl.col("reason") == "node_reserve").sum()
+    had = nodes.group_by(_NODE_DAY).agg(
+        capacity_quantity=pl.col("hours").sum(),
+        allocatable_quantity=pl.col("hours").sum() - reserve,
+    )
+    # The same row whatever the order of the files' rows: same input, same bytes.
+    return (
+        nodes.filter(pl.col("row_kind") == "idle")
+        .sort(pl.all().exclude("row"))
+        .unique(_NODE_DAY, keep="first", maintain_order=True)
+        .join(had, on=_NODE_DAY)
+        .select("row", "capacity_quantity", "allocatable_quantity")
     )
 
 

@@ -8,7 +8,8 @@ from collections.abc import Iterable, Sequence
 
 import polars as pl
 
-from transforms.gcp import codes, credits, labels
+from transforms.gcp import codes, labels
+from transforms.gcp.credits import absolute, every, price, separate
 from transforms.money import known_sum
 
 GROUP = (
@@ -54,7 +55,6 @@ def charges(rows: pl.LazyFrame, found: Iterable[str], wanted: Sequence[str]) -> 
     """
     schema = rows.collect_schema()
     keys = [*GROUP, *(f"label:{label}" for label in wanted)]
-    every = credits.every(schema)
     return (
         rows.select(
             *GROUP,
@@ -63,9 +63,9 @@ def charges(rows: pl.LazyFrame, found: Iterable[str], wanted: Sequence[str]) -> 
             "list_cost",
             "usage",
             "pricing_quantity",
-            effective=pl.col("cost") + credits.price(schema),
-            amount=pl.col("cost") + every,
-            amount_abs=pl.col("cost").abs() + credits.absolute(schema),
+            effective=pl.col("cost") + price(schema),
+            amount=pl.col("cost") + every(schema),
+            amount_abs=pl.col("cost").abs() + absolute(schema),
         )
         .group_by(keys)
         .agg(
@@ -80,7 +80,7 @@ def charges(rows: pl.LazyFrame, found: Iterable[str], wanted: Sequence[str]) -> 
 def separate_credits(rows: pl.LazyFrame) -> pl.LazyFrame:
     """Return the credits that are no part of a price: CREDIT_GROUP, `effective`, `rows`."""
     return (
-        credits.separate(rows.select(*GROUP[:14], "cluster_id", "credits"))
+        separate(rows.select(*GROUP[:14], "cluster_id", "credits"))
         .group_by(CREDIT_GROUP)
         .agg(effective=known_sum("credit"), rows=pl.len().cast(pl.Int64))
     )

@@ -50,11 +50,11 @@ def classify(charges: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def classify_credits(credits: pl.DataFrame) -> pl.DataFrame:
+def classify_credits(paid: pl.DataFrame) -> pl.DataFrame:
     """Add the same columns to credits that are no part of a price."""
     is_payment = pl.col("credit_type").is_in(codes.PAYMENT_CREDITS).fill_null(value=False)
     in_cluster = ~is_payment & pl.col("cluster_id").is_not_null()
-    return credits.with_columns(
+    return paid.with_columns(
         row_kind=pl.when(in_cluster).then(pl.lit("unattributed")).otherwise(pl.lit("outside")),
         reason=pl.when(is_payment)
         .then(pl.lit("credit"))

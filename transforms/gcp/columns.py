@@ -102,7 +102,7 @@ def _dtype(schema: pl.Schema, path: str) -> pl.DataType:
 
 def _fields(schema: pl.Schema, head: str) -> dict[str, pl.DataType]:
     dtype = schema.get(head)
-    return dict(dtype.to_schema()) if isinstance(dtype, pl.Struct) else {}
+    return dict(pl.Schema(dtype.to_schema())) if isinstance(dtype, pl.Struct) else {}
 
 
 def _has(schema: pl.Schema, path: str) -> bool:
@@ -131,8 +131,10 @@ def _time(value: pl.Expr, dtype: pl.DataType) -> pl.Expr:
     """Return UTC. `2026-10-05 10:00:00 UTC`, `...T10:00:00Z`, `... 10:00:00+00:00` are the same."""
     if dtype == pl.String:
         spaced = text(value).str.replace(r"^(\d{4}-\d\d-\d\d)T", "${1} ")
-        zoned = spaced.str.replace(r" ?(?:UTC|Z)$", "").str.replace(
-            r"^(.{10} [^+-]*)$", "${1}+00:00"
+        zoned = (
+            spaced.str.replace(r" ?(?:UTC|Z)$", "")
+            .str.replace(r"^(.{10} [^+-]*)$", "${1}+00:00")
+            .str.replace(r"( .*[+-]\d\d)$", "${1}:00")
         )
         value = zoned.str.to_datetime("%Y-%m-%d %H:%M:%S%.f%:z", time_unit="us")
     elif isinstance(dtype, pl.Datetime) and dtype.time_zone:

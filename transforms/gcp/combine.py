@@ -37,14 +37,14 @@ def combine(parts: Mapping[str, pl.LazyFrame], context: Context) -> Sliced:
     the standard export after all.
     """
     raw, raw_credits, exports, spellings = (
-        parts[name].collect(engine="streaming").sort(pl.all())
+        parts[name].collect(engine="streaming")
         for name in ("charges", "credits", "exports", "spellings")
     )
     require_values(raw, _NEVER_EMPTY)
     _refuse_standard(raw)
     charges = _charges(classify(raw.filter(pl.col("fate") == "sliced")))
-    credits = _credits(classify_credits(raw_credits.filter(pl.col("fate") == "sliced")))
-    both = pl.concat([charges, credits], how="diagonal")
+    paid = _credits(classify_credits(raw_credits.filter(pl.col("fate") == "sliced")))
+    both = pl.concat([charges, paid], how="diagonal")
     return Sliced(
         slices=as_slices(_named(both), context),
         totals=_totals(raw, context),
@@ -132,8 +132,8 @@ def _charges(charges: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _credits(credits: pl.DataFrame) -> pl.DataFrame:
-    return credits.with_columns(provider_class="credit_type", charge_category=pl.lit("Credit"))
+def _credits(paid: pl.DataFrame) -> pl.DataFrame:
+    return paid.with_columns(provider_class="credit_type", charge_category=pl.lit("Credit"))
 
 
 def _category() -> pl.Expr:

@@ -62,4 +62,4 @@ def _sum(amounts: pl.Expr) -> pl.Expr:
 def _inner(schema: pl.Schema) -> dict[str, pl.DataType]:
     entry = schema["credits"]
     pair = entry.inner if isinstance(entry, pl.List) else None
-    return dict(pair.to_schema()) if isinstance(pair, pl.Struct) else {}
+    return dict(pl.Schema(pair.to_schema())) if isinstance(pair, pl.Struct) else {}

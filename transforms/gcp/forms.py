@@ -6,6 +6,7 @@ as JSON or as the text Python prints. All become nested columns, or stay dotted 
 
 import ast
 import json
+from functools import partial
 
 import polars as pl
 
@@ -95,35 +96,44 @@ def standard_export(got: str) -> InputError:
 
 
 def decoded(name: str, dtype: pl.DataType) -> pl.Expr:
-    """Return a column of JSON or Python text as nested values; labels may be one plain object."""
-    text = pl.col(name).map_batches(as_json, return_dtype=pl.String(), is_elementwise=True)
-    if dtype != PAIRS:
-        return text.str.json_decode(dtype).alias(name)
-    is_object = text.str.starts_with("{")
-    pairs = pl.when(is_object).then(text).str.json_decode(_OBJECT).cast(PAIRS)
-    listed = pl.when(~is_object).then(text).str.json_decode(PAIRS)
-    return pl.coalesce(listed, pairs).alias(name)
-
-
-def as_json(cells: pl.Series) -> pl.Series:
-    """Return cells as JSON text; what Python printed is translated, an empty cell is NULL.
-
-    Python quotes with ' unless a text holds one, and escapes with \\: cells without " and \\ are
-    translated by replacing, the others are read by Python, each different one once.
-    """
-    frame = pl.DataFrame({"cell": cells.cast(pl.String).str.strip_chars()}).with_columns(
-        cell=pl.when(pl.col("cell") != "").then("cell"),
+    """Return a column of JSON or Python text as nested values; an empty cell is NULL."""
+    return pl.col(name).map_batches(
+        partial(_decoded, dtype=dtype), return_dtype=dtype, is_elementwise=True
     )
-    is_python = pl.col("cell").str.contains(_PYTHON)
-    is_hard = is_python & pl.col("cell").str.contains(r'["\\]')
-    hard = frame.filter(is_hard).get_column("cell").unique().to_list()
-    easy = pl.col("cell").str.replace_all("'", '"', literal=True)
+
+
+def _decoded(cells: pl.Series, dtype: pl.DataType) -> pl.Series:
+    """Labels repeat every hour: each different text is decoded once."""
+    every = pl.DataFrame({"cell": cells.cast(pl.String)})
+    different = every.unique().with_columns(text=as_json(pl.col("cell").str.strip_chars()))
+    values = different.select("cell", value=_value(pl.col("text"), dtype))
+    return every.join(
+        values, on="cell", how="left", nulls_equal=True, maintain_order="left"
+    ).get_column("value")
+
+
+def _value(text: pl.Expr, dtype: pl.DataType) -> pl.Expr:
+    """Labels may also be one plain object."""
+    if dtype != PAIRS:
+        return text.str.json_decode(dtype)
+    is_object = text.str.starts_with("{")
+    listed = pl.when(~is_object).then(text).str.json_decode(PAIRS)
+    return pl.coalesce(listed, pl.when(is_object).then(text).str.json_decode(_OBJECT).cast(PAIRS))
+
+
+def as_json(cell: pl.Expr) -> pl.Expr:
+    """Return a cell as JSON text; what Python printed is translated, an empty cell is NULL.
+
+    Python quotes with ' unless a text holds one: cells without " and backslash are translated by
+    replacing, the others are read by Python.
+    """
+    is_python = cell.str.contains(_PYTHON)
+    is_hard = is_python & cell.str.contains(r'["\\]')
+    easy = cell.str.replace_all("'", '"', literal=True)
     for theirs, ours in _CONSTANTS.items():
         easy = easy.str.replace_all(rf": {theirs}([,}}])", f": {ours}${{1}}")
-    translated = pl.col("cell").replace(hard, [_translated(cell) for cell in hard])
-    return frame.select(
-        pl.when(is_hard).then(translated).when(is_python).then(easy).otherwise("cell")
-    ).to_series()
+    hard = pl.when(is_hard).then(cell).map_elements(_translated, return_dtype=pl.String)
+    return pl.when(is_hard).then(hard).when(is_python).then(easy).when(cell != "").then(cell)
 
 
 def _translated(cell: str) -> str:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from datetime import date, timedelta
+from decimal import Decimal
 from itertools import groupby
 
 import polars as pl
@@ -56,7 +57,7 @@ def of_split(charges: pl.DataFrame, context: Context) -> Iterator[Notice]:
         missing = rows.filter(~is_known)
         if missing.is_empty():
             continue
-        total, unknown = rows["effective"].sum(), missing["effective"].sum()
+        total, unknown = (_sum(frame) for frame in (rows, missing))
         share = f"{100 * (total - unknown) / total:.1f} %" if total > 0 else "an unknown share"
         days = set(rows["charge_date"]) - set(rows.filter(is_known)["charge_date"])
         yield finding(
@@ -82,8 +83,8 @@ def of_source(charges: pl.DataFrame, spellings: pl.DataFrame, context: Context) 
             "commitment_fee_outside",
             "info",
             where=context.source,
-            actual=f"commitment fees of {rows['effective'].sum()} {currency} are outside",
-            difference=rows["effective"].sum(),
+            actual=f"commitment fees of {_sum(rows)} {currency} are outside",
+            difference=_sum(rows),
             hint="the discounts they buy are inside the clusters' cost; Google does not say "
             "which row a fee belongs to",
         )
@@ -121,8 +122,10 @@ def _currencies(charges: pl.DataFrame, context: Context) -> Iterator[Notice]:
 
 
 def of_exports(exports: pl.DataFrame, context: Context) -> Iterator[Notice]:
-    """Rows exported twice. Google's rows have no id and equal rows may be right, so none is
-    dropped; but no run of the export writes the same rows into two files."""
+    """Rows exported twice: no run of the export writes the same rows into two files.
+
+    Google's rows have no id and equal rows may be right, so none is dropped.
+    """
     keys = ["export_time", "rows", "cost", "print"]
     repeated = (
         exports.group_by(keys)
@@ -148,6 +151,10 @@ def of_exports(exports: pl.DataFrame, context: Context) -> Iterator[Notice]:
             difference=row["cost"],
             hint="remove the older export from the folder and run the month again",
         )
+
+
+def _sum(charges: pl.DataFrame) -> Decimal:
+    return Decimal(str(charges.get_column("effective").sum()))
 
 
 def _spans(days: set[date]) -> str:
