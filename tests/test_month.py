@@ -153,7 +153,8 @@ def test_the_bridge_is_the_oracles(con: duckdb.DuckDBPyConnection, books: Books)
         con,
         "SELECT cluster_id, node_name, resource_kind, billing_currency, name, amount "
         "FROM reconciliation "
-        "WHERE name IN ('provider_idle', 'empty_nodes', 'rebased', 'idle')",
+        "WHERE name IN "
+        "('provider_idle', 'empty_nodes', 'not_time_based', 'rebased', 'idle')",
     )
     assert ours == {
         (*key, name): amount
