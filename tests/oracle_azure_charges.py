@@ -3,8 +3,8 @@
 Choices where the contract leaves room:
 
 * A purchase belongs to a commitment when it names one, is priced as one, or its order's name says
-  so. FOCUS has no words for refund and rounding: an Adjustment of class Correction is a refund,
-  any other Adjustment is rounding.
+  so. FOCUS has no words for refund and rounding: a Purchase or Adjustment of class Correction is
+  a refund, any other Adjustment is rounding.
 * Usage-based and neither bandwidth, a load balancer's nor a disk's: shared/other or a log's
   shared/logging, resource kind `other`. A tagged disk or address is its namespace's with all its
   meters.
@@ -28,6 +28,7 @@ FIXED = {
     "unusedsavingsplan": "unused_commitment",
     "unusedbenefit": "unused_commitment",
     "roundingadjustment": "rounding",
+    "adjustment": "rounding",
     "tax": "tax",
     "credit": "credit",
 }
@@ -119,10 +120,10 @@ def _reason(row: Row) -> str | None:
     charge = row.text("charge_type")
     if row.text("status") == "unused":
         return "unused_commitment"
+    if charge in ("purchase", "adjustment") and row.text("charge_class") == "correction":
+        return "refund"
     if charge == "purchase":
         return "commitment_fee" if _is_commitment(row) else "other_service"
-    if charge == "adjustment":
-        return "refund" if row.text("charge_class") == "correction" else "rounding"
     return FIXED.get(charge)
 
 

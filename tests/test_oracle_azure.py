@@ -195,12 +195,16 @@ def test_without_a_split_capacity_is_unknown(tmp_path: Path) -> None:
         ("Tax", "tax"),
         ("Credit", "credit"),
         ("Purchase", "other_service"),
+        ("Purchase Correction", "refund"),
+        ("Adjustment Correction", "refund"),
+        ("Adjustment", "rounding"),
     ],
 )
 def test_charge_types_are_outside_whatever_their_group(
     tmp_path: Path, charge: str, reason: str
 ) -> None:
-    written(tmp_path, [line(USER, "1", ChargeType=charge)])
+    kind, _, of_class = charge.partition(" ")
+    written(tmp_path, [line(USER, "1", ChargeType=kind, ChargeClass=of_class)])
     assert books(tmp_path).outside("effective") == {("azure", reason, "EUR"): 1}
 
 
