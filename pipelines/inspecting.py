@@ -14,8 +14,6 @@ from connectors.base import ExportSource
 from connectors.errors import UNREADABLE, DeliveryError
 from pipelines import headers
 from pipelines.errors import ConfigurationError
-from pipelines.exports import reading, scan
-from pipelines.guides import guide
 from pipelines.providers import PROVIDERS
 from pipelines.survey import Survey, survey
 from transforms.seen import Seen
@@ -29,8 +27,10 @@ EDGE, WHOLE = 10, 2
 """A month with less than a tenth of another's rows is the edge of it; with half, it is whole."""
 
 SHOWN_FILES = 5
-_INSIDE = re.compile(r"\d{6}|\d{4}-\d\d|=|^(meta)?data$|^manifests?$", re.IGNORECASE)
-"""Folders that are no exports of their own: of months, days, partitions, or of files."""
+_INSIDE = re.compile(
+    r"\d{6}|\d{4}-\d\d|=|[0-9a-f]{8}-[0-9a-f]{4}-|^(meta)?data$|^manifests?$", re.IGNORECASE
+)
+"""Folders that are no exports of their own: of months, days, partitions, runs, or of files."""
 
 
 @dataclass(frozen=True)
@@ -144,14 +144,18 @@ def _children(folder: Path, files: Survey) -> list[Path]:
 
 
 def _sources(folder: Path, files: Survey) -> list[Found]:
-    """Return the exports in a folder: itself as one, or those of its sub-folders."""
-    bills = files.below(folder)
-    kinds = sorted({files.bills[path] for path in bills})
-    whole = _whole(folder, *kinds[0], bills) if len(kinds) == 1 else None
-    if whole is not None and (whole.problem is None or whole.damaged):
+    """Return the exports in a folder: itself as one, or those of its sub-folders.
+
+    Where several sub-folders are exports, the folder is none, though its connector may find one.
+    """
+    kinds, children = files.kinds(folder), _children(folder, files)
+    whole = _whole(folder, *kinds[0], files) if len(kinds) == 1 else None
+    is_one = whole is not None and (whole.problem is None or whole.damaged)
+    if whole is not None and is_one and len(children) <= 1:
         return [whole]
-    parts = [found for child in _children(folder, files) for found in _sources(child, files)]
-    if whole is not None and all(part.problem for part in parts):
+    parts = [found for child in children for found in _sources(child, files)]
+    readable = [part for part in parts if part.problem is None or part.damaged]
+    if whole is not None and (not readable or (is_one and len(readable) < len(parts))):
         return [whole]
     if len(kinds) > 1 and not parts:
         several = " and ".join(" ".join(kind) for kind in kinds)
@@ -159,9 +163,9 @@ def _sources(folder: Path, files: Survey) -> list[Found]:
     return parts
 
 
-def _whole(folder: Path, provider: str, dataset: str, bills: Sequence[Path]) -> Found:
+def _whole(folder: Path, provider: str, dataset: str, files: Survey) -> Found:
     """Return a folder as one export, with the reason where its connector refuses it."""
-    found = Found("", provider, dataset, folder, _look(bills, provider))
+    found = Found("", provider, dataset, folder, _look(folder, files))
     asked = METRICS if PROVIDERS[provider].needs.get(dataset) == "metric" else (None,)
     refusals = {metric: _refusal(found, metric) for metric in asked}
     accepted = [metric for metric, refusal in refusals.items() if refusal is None]
@@ -187,15 +191,13 @@ def _refusal(found: Found, metric: str | None) -> DeliveryError | None:
     return None
 
 
-def _look(bills: Sequence[Path], provider: str) -> Seen:
+def _look(folder: Path, files: Survey) -> Seen:
     """Return what the newest files tell; the names of months and runs sort by time."""
     seen, size = Seen(), 0
-    for path in sorted(bills, reverse=True):
+    for path in sorted(files.below(folder), reverse=True):
         if size > LOOKED_AT:
             break
-        with reading(path.name):
-            raw = scan(path)
-            seen |= guide(provider).look(raw) if raw is not None else Seen()
+        seen |= files.look(path)
         size += path.stat().st_size
     return seen
 

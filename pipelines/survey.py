@@ -5,8 +5,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from pipelines import headers
+from pipelines.exports import reading, scan
 from pipelines.guides import guide
 from pipelines.providers import PROVIDERS
+from transforms.seen import Seen
 
 LAKE_MARK = ".lock"
 """A folder with this file is a lake: the copies in it are no exports."""
@@ -24,10 +26,27 @@ class Survey:
     splits: dict[Path, tuple[str, str]] = field(default_factory=dict)
     refused: dict[Path, str] = field(default_factory=dict)
     others: list[Path] = field(default_factory=list)
+    _looks: dict[Path, Seen] = field(default_factory=dict)
 
     def below(self, folder: Path) -> list[Path]:
         """Return the bill files below a folder."""
         return [path for path in self.bills if path.is_relative_to(folder)]
+
+    def kinds(self, folder: Path) -> list[tuple[str, str]]:
+        """Return the providers and datasets of the bills below a folder."""
+        return sorted({self.bills[path] for path in self.below(folder)})
+
+    def look(self, path: Path) -> Seen:
+        """Return what the rows of a bill tell; a file is read once.
+
+        Raises InputError where it cannot be read.
+        """
+        if path not in self._looks:
+            provider, _ = self.bills[path]
+            with reading(path.name):
+                raw = scan(path)
+                self._looks[path] = guide(provider).look(raw) if raw is not None else Seen()
+        return self._looks[path]
 
     def add(self, path: Path) -> None:
         """Sort one file in by its header; the first provider that knows it has it."""
