@@ -18,8 +18,8 @@ def prepare(folder: Path) -> Path:
     with as_file(files("fixtures")) as bundled:
         text = (bundled / FILE).read_text(encoding="utf-8")
         exports = re.sub(
-            r'^location = "(.*)"$',
-            lambda found: f"location = {json.dumps(str(bundled / found[1]), ensure_ascii=False)}",
+            r'^(location|split_location) = "(.*)"$',
+            lambda found: f"{found[1]} = {json.dumps(str(bundled / found[2]), ensure_ascii=False)}",
             text,
             flags=re.MULTILINE,
         )
