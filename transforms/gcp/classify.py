@@ -108,18 +108,19 @@ def _of_clusters() -> Iterator[Rule]:
         yield Rule(namespace == word, row_kind, reason)
     yield Rule(namespace.is_not_null(), "unattributed", "unclassified", "namespace")
     is_extended = pl.col("sku").str.to_lowercase().str.contains("extended", literal=True)
-    yield Rule(_is_kubernetes_engine() & is_extended, "cluster_fee", "extended_support")
-    yield Rule(_is_kubernetes_engine(), "cluster_fee", "control_plane")
+    yield Rule(is_kubernetes_engine() & is_extended, "cluster_fee", "extended_support")
+    yield Rule(is_kubernetes_engine(), "cluster_fee", "control_plane")
     yield Rule(pl.lit(value=True), "unattributed", "unclassified")
 
 
 def is_autopilot_pod() -> pl.Expr:
     """Say whether a charge is a pod billed by its requests: nobody split it, nothing is idle."""
     is_pod = pl.col("sku").str.starts_with(codes.AUTOPILOT_POD)
-    return (is_pod & _is_kubernetes_engine()).fill_null(value=False)
+    return (is_pod & is_kubernetes_engine()).fill_null(value=False)
 
 
-def _is_kubernetes_engine() -> pl.Expr:
+def is_kubernetes_engine() -> pl.Expr:
+    """Say whether a charge is of the service that bills clusters themselves."""
     id_, name = codes.KUBERNETES_ENGINE
     by_id = (pl.col("service_id") == id_).fill_null(value=False)
     return by_id | (pl.col("service_name") == name).fill_null(value=False)

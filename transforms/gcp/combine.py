@@ -6,7 +6,12 @@ import polars as pl
 
 from transforms.gcp import codes, notices
 from transforms.gcp.capacity import with_quantities
-from transforms.gcp.classify import classify, classify_credits, is_autopilot_pod
+from transforms.gcp.classify import (
+    classify,
+    classify_credits,
+    is_autopilot_pod,
+    is_kubernetes_engine,
+)
 from transforms.gcp.forms import standard_export
 from transforms.schema import COST_VIEWS
 from transforms.sliced import (
@@ -61,19 +66,15 @@ def combine(parts: Mapping[str, pl.LazyFrame], context: Context) -> Sliced:
 
 
 def _refuse_standard(charges: pl.DataFrame) -> None:
-    """JSON has no header: without a resource anywhere, nodes of a cluster are the standard export.
+    """JSON has no header: machines of a cluster, and no resource anywhere, are the standard export.
 
     Pods of Autopilot and fees have no resource either; they prove nothing.
     """
     resource = pl.coalesce("resource_name", "resource_global_name")
-    if not charges.select(
-        (resource.is_not_null() | pl.col("namespace").is_not_null()).any()
-    ).item():
-        nodes = charges.filter(
-            pl.col("cluster_id").is_not_null() & pl.col("node_pool").is_not_null()
-        )
-        if not nodes.is_empty():
-            raise standard_export("no row names a resource")
+    machines = charges.filter(pl.col("cluster_id").is_not_null() & ~is_kubernetes_engine())
+    columns = charges.select(resource, "namespace")
+    if not machines.is_empty() and all(column.null_count() == len(column) for column in columns):
+        raise standard_export("no row names a resource")
 
 
 # ---------------------------------------------------------------- the bill, before slicing

@@ -137,12 +137,8 @@ def as_json(cell: pl.Expr) -> pl.Expr:
 
 
 def _translated(cell: str) -> str:
+    """What Python cannot read either stays as it is, and JSON says what is wrong with it."""
     try:
         return json.dumps(ast.literal_eval(cell))
-    except (ValueError, SyntaxError) as error:
-        raise InputError(
-            "a nested value cannot be read",
-            expected="JSON, or a list or dictionary as Python prints it",
-            got=cell[:200],
-            hint="export the table as Parquet or JSON, which keep nested columns",
-        ) from error
+    except (ValueError, SyntaxError):
+        return cell
