@@ -2,6 +2,7 @@
 
 import re
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -69,12 +70,12 @@ ANSWER = [
     ("0.08", "kube-system", "Storage"),
     ("0.05", "#unallocated charges#", "Storage"),
 ]
-NOT_SPLIT = {
+NOT_SPLIT: dict[tuple[Any, ...], str] = {
     ("cluster_fee", "control_plane", "other"): "2.208",
     ("outside", "unused_commitment", "other"): "2.4288",
     ("shared", "network", "network"): "0.0092",
 }
-BY_QUERY = {
+BY_QUERY: dict[tuple[Any, ...], str] = {
     **NOT_SPLIT,
     ("idle", "unrequested", "compute"): "1.711844025157",
     ("idle", "unrequested", "storage"): "0.1288",
