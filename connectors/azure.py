@@ -8,13 +8,12 @@ folders tell which month they are of.
 """
 
 from collections.abc import Iterable, Sequence
-from datetime import date, timedelta
 from pathlib import Path, PurePosixPath
 
 from connectors import azure_manifest, raw
 from connectors.azure_manifest import Blob, Run, is_data, is_manifest
 from connectors.base import Delivery, ExportSource, Receipt, RemoteFile, Store
-from connectors.days import days_of
+from connectors.days import days_of, month_days
 from connectors.errors import UNREADABLE, WRONG_USE, DeliveryError
 from connectors.folder import FolderStore
 from connectors.naming import named
@@ -36,7 +35,7 @@ def discover(source: ExportSource, month: str) -> list[Delivery]:
     if not manifests:
         return [Delivery(store.location, month, _only_folder(store, files, month))]
     runs, damaged = _read(store, manifests)
-    of_month = _newest_first([run for run in runs if run.holds(_first(month))], month)
+    of_month = _newest_first([run for run in runs if run.holds(month_days(month)[0])], month)
     if not of_month:
         raise damaged[0] if damaged else _no_run(store, runs, month)
     _one_export(store, of_month)
@@ -59,14 +58,6 @@ def fetch(delivery: Delivery, into: Path) -> Receipt:
     return raw.fetch(FolderStore(delivery.location), delivery, into)
 
 
-def _first(month: str) -> date:
-    return date.fromisoformat(f"{month}-01")
-
-
-def _last(month: str) -> date:
-    return (_first(month) + timedelta(days=31)).replace(day=1) - timedelta(days=1)
-
-
 # ------------------------------------------------------------------------------- the runs
 
 
@@ -87,7 +78,7 @@ def _newest_first(runs: Iterable[Run], month: str) -> list[Run]:
 
     A run for chosen days, made by hand after the month, is newer but does not hold the month.
     """
-    last = _last(month)
+    _, last = month_days(month)
     return sorted(runs, key=lambda run: (run.last >= last, run.submitted), reverse=True)
 
 
@@ -229,5 +220,6 @@ def _may_split(store: Store, file: RemoteFile, month: str) -> bool:
     name = PurePosixPath(file.path).name
     if is_manifest(file) or name == raw.RECEIPT or not name.lower().endswith(SPLIT_SUFFIXES):
         return False
-    days = days_of(store.location, file)
-    return days is None or (days[0] <= _last(month) and days[1] >= _first(month))
+    told = days_of(store.location, file)
+    first, last = month_days(month)
+    return told is None or (told[0] <= last and told[1] >= first)

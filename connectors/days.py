@@ -25,6 +25,12 @@ def days_of(location: str, file: RemoteFile) -> tuple[date, date] | None:
     return None
 
 
+def month_days(month: str) -> tuple[date, date]:
+    """Return the first and the last day of a month (YYYY-MM)."""
+    first = date.fromisoformat(f"{month}-01")
+    return first, (first + timedelta(days=31)).replace(day=1) - timedelta(days=1)
+
+
 def _days(name: str) -> Iterator[date]:
     for year, _, month, day in _DAY.findall(name):
         try:
@@ -36,6 +42,4 @@ def _days(name: str) -> Iterator[date]:
 def _months(name: str) -> Iterator[date]:
     """Yield the first and the last day of each month."""
     for year, month in _MONTH.findall(name):
-        first = date(int(year), int(month), 1)
-        yield first
-        yield (first + timedelta(days=31)).replace(day=1) - timedelta(days=1)
+        yield from month_days(f"{year}-{month}")

@@ -217,6 +217,44 @@ def test_a_location_that_is_no_folder(tmp_path: Path, location: str) -> None:
     assert error.hint
 
 
+ACCOUNT = "https://acme.blob.example/exports/daily"
+
+
+@pytest.mark.parametrize(
+    ("location", "where", "got"),
+    [
+        ("s3://acme/exports/data", "s3://acme/exports/data", "an address that begins with s3://"),
+        ("gs://acme/exports", "gs://acme/exports", "an address that begins with gs://"),
+        (f"{ACCOUNT}?sv=1&sig=geheim", ACCOUNT, "an address that begins with https://"),
+        (f"{ACCOUNT}#geheim", ACCOUNT, "an address that begins with https://"),
+        ("https://me:geheim@acme.example/x", "https://acme.example/x", None),
+        ("acme-1.exports.table_1", "acme-1.exports.table_1", "the name of a table"),
+        ("example.com:acme.exports.t_*", "example.com:acme.exports.t_*", "the name of a table"),
+    ],
+)
+def test_an_address_is_no_folder_and_its_secrets_are_not_shown(
+    location: str, where: str, got: str | None
+) -> None:
+    with pytest.raises(DeliveryError) as caught:
+        aws.discover(ExportSource(location, "cur2"), MONTH)
+    error = caught.value
+    assert (error.exit_code, error.what) == (2, "this version reads exports from folders")
+    assert (error.where, error.got) == (where, got or "an address that begins with https://")
+    assert error.expected == "a folder with the files of a billing export"
+    assert error.hint == (
+        "copy the files of the export to a folder and name that; `./` makes a name a path"
+    )
+
+
+def test_a_folder_named_like_a_table_is_written_as_a_path(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(tmp_path / "acme.exports.october/a.csv", "rows")
+    monkeypatch.chdir(tmp_path)
+    (delivery,) = aws.discover(ExportSource("./acme.exports.october", "cur2"), MONTH)
+    assert contents(delivery) == ["rows"]
+
+
 @pytest.mark.parametrize("files", [[], ["notes.txt"], ["BILLING_PERIOD=2026-09/a.csv"]])
 def test_nothing_of_the_month(tmp_path: Path, files: list[str]) -> None:
     for name in files:
@@ -430,6 +468,12 @@ def test_files_in_several_folders_keep_what_tells_them_apart(tmp_path: Path) -> 
     write(tmp_path / "store/Manifest.json", text)
     receipt, _ = fetched(tmp_path / "store", tmp_path / "raw")
     assert [file.name for file in receipt.files] == ["a/x.csv", "b/x.csv"]
+
+
+def test_without_manifest_the_copies_keep_all_their_folders(tmp_path: Path) -> None:
+    write(tmp_path / "store" / PERIOD / "x.csv", "rows")
+    receipt, _ = fetched(tmp_path / "store", tmp_path / "raw")
+    assert [file.name for file in receipt.files] == [f"{PERIOD}/x.csv"]
 
 
 def test_the_module_is_a_connector_and_the_folder_a_store(tmp_path: Path) -> None:
