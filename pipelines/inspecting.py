@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from connectors.base import ExportSource
-from connectors.errors import UNREADABLE, DeliveryError
+from connectors.errors import UNREADABLE, WRONG_USE, DeliveryError
 from pipelines import headers
 from pipelines.errors import ConfigurationError
 from pipelines.providers import PROVIDERS
@@ -182,10 +182,11 @@ def _whole(folder: Path, provider: str, dataset: str, files: Survey) -> Found:
 
 def _refusal(found: Found, metric: str | None) -> DeliveryError | None:
     """Return why the connector finds no delivery of the newest month, None where it does."""
+    if not found.seen.months:
+        return DeliveryError("no row that names its month", exit_code=WRONG_USE)
     export = ExportSource(str(found.location), found.dataset, metric)
-    months = found.whole_months or [""]
     try:
-        PROVIDERS[found.provider].connector.discover(export, months[-1])
+        PROVIDERS[found.provider].connector.discover(export, found.whole_months[-1])
     except DeliveryError as error:
         return error
     return None

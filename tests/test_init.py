@@ -175,6 +175,26 @@ def test_a_damaged_export_is_found_with_its_problem(tmp_path: Path) -> None:
     assert config.from_document(_parsed(text)).sources[0].id == "aws-prod"
 
 
+@pytest.mark.parametrize("header", [AWS_HEADER, GCP_HEADER, AZURE_HEADER])
+def test_an_export_without_rows_is_found_with_its_problem(tmp_path: Path, header: str) -> None:
+    written(tmp_path / "a" / "1.csv", header)
+    inspection = inspect(tmp_path)
+    (one,) = inspection.sources
+    assert (one.problem, inspection.month) == ("no row that names its month", None)
+    text = document(inspection, tmp_path / "leerlauf.toml", None)
+    assert 'location = "a"  # with no month\n' in text
+    assert config.from_document(_parsed(text)).sources[0].id == one.id
+
+
+def test_folders_of_runs_are_one_export(tmp_path: Path) -> None:
+    for run in ("2b3c4d5e-6f70-4a1b-9c2d-aabbccddeeff", "ab3c4d5e-6f70-4a1b-9c2d-aabbccddeeff"):
+        written(tmp_path / "a" / run / "1.csv", AWS_HEADER, AWS_ROW)
+    (one,) = inspect(tmp_path).sources
+    assert one.location == tmp_path / "a"
+    assert one.problem is not None
+    assert one.problem.startswith("several folders hold files of 2026-10")
+
+
 def test_an_export_that_is_still_being_written_is_no_flat_folder(tmp_path: Path) -> None:
     copied(tmp_path, "aws-prod")
     for manifest in tmp_path.rglob("*-Manifest.json"):
