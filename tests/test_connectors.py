@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from connectors import aws, raw
-from connectors.base import Connector, Delivery, ExportSource, Receipt, Store
+from connectors.base import Connector, Delivery, ExportSource, Receipt, RemoteFile, Store
 from connectors.errors import DeliveryError
-from connectors.folder import FolderStore
+from connectors.folder import EPOCH, FolderStore
+from connectors.naming import named
 
 MONTH = "2026-10"
 PERIOD = f"BILLING_PERIOD={MONTH}"
@@ -195,6 +196,21 @@ def test_the_folder_of_another_month_does_not_pass_for_this_one(tmp_path: Path) 
     write(tmp_path / PERIOD / "a.csv", "october")
     assert contents(newest(tmp_path / PERIOD)) == ["october"]
     assert refusal(tmp_path / PERIOD, "2026-09").got == "files of 2026-10"
+
+
+@pytest.mark.parametrize(
+    ("manifest_path", "meant"),
+    [("2/m.json", "2/x.csv"), ("other/2/m.json", "2/x.csv"), ("m.json", None)],
+)
+def test_of_equal_names_the_one_beside_the_manifest_counts_and_else_none(
+    manifest_path: str, meant: str | None
+) -> None:
+    def at(path: str) -> RemoteFile:
+        return RemoteFile(path, f"file:///{path}", 1, EPOCH)
+
+    files = [(("x.csv",), at(f"{folder}/x.csv")) for folder in (1, 2)]
+    found = named(("acme", "x.csv"), files, at(manifest_path))
+    assert (found and found.path) == meant
 
 
 # ------------------------------------------------------------------------- what is refused
