@@ -125,17 +125,7 @@ def _delivery(
 ) -> Delivery:
     if isinstance(manifest, DeliveryError):
         raise manifest
-    export = aws_manifest.export_of(manifest.file)
-    below = [
-        (_parts(file.path.removeprefix(export)), file)
-        for file in files
-        if not export or file.path.startswith(f"{export}/")
-        if month_of(file.path) in (month, None)
-    ]
-    meant = [
-        (name, named(_parts(name.removeprefix("s3://")), below, manifest.file))
-        for name in manifest.names
-    ]
+    meant = _meant(files, manifest, month)
     missing = [name for name, file in meant if file is None]
     found = {file.path: file for _, file in meant if file is not None}
     if missing or len(found) < len(meant):
@@ -148,6 +138,23 @@ def _delivery(
             hint="copy the whole export again, with its folders",
         )
     return Delivery(store.location, month, tuple(found.values()), manifest.file, manifest.run_id)
+
+
+def _meant(
+    files: Iterable[RemoteFile], manifest: Manifest, month: str
+) -> list[tuple[str, RemoteFile | None]]:
+    """Return each name in the manifest with its file below the folder of the export."""
+    export = aws_manifest.export_of(manifest.file)
+    below = [
+        (_parts(file.path.removeprefix(export)), file)
+        for file in files
+        if not export or file.path.startswith(f"{export}/")
+        if month_of(file.path) in (month, None)
+    ]
+    return [
+        (name, named(_parts(name.removeprefix("s3://")), below, manifest.file))
+        for name in manifest.names
+    ]
 
 
 def _parts(path: str) -> tuple[str, ...]:
