@@ -16,7 +16,9 @@ import pytest
 from pipelines import config, doctor, queries
 from pipelines.checked import Checked, Examination
 from pipelines.doctor_sources import _size
+from pipelines.guides import guide
 from pipelines.lake import Lake
+from pipelines.providers import PROVIDERS
 from pipelines.reading import rows
 from pipelines.show import console
 from pipelines.show_setup import examination
@@ -334,6 +336,14 @@ def test_the_month_is_the_newest_raw_one_else_the_last_full_one(tmp_path: Path) 
         (tmp_path / "raw" / "a" / month).mkdir(parents=True)
     (tmp_path / "raw" / "b" / "2026-07").mkdir(parents=True)
     assert doctor.default_month(tmp_path, NOW) == "2026-09"
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
+def test_every_provider_tells_the_step_for_every_check(provider: str) -> None:
+    steps = guide(provider).STEPS
+    assert set(steps) == {"node_reserve", "split_coverage"}
+    asked_by_queries = set(queries.names("doctor")) | {"split_gap", "operator"}
+    assert asked_by_queries == set(steps) | set(doctor.STEPS)
 
 
 @pytest.mark.parametrize(
