@@ -77,6 +77,8 @@ def documents(text: str) -> list[Mapping[str, Any]]:
         found = [_loads(text)]
     except ValueError:
         found = [_parsed(line) for line in text.splitlines() if line.strip()]
+    if not found:
+        raise _unreadable("nothing")
     for document in found:
         if not isinstance(document, Mapping):
             raise _unreadable(str(document)[:80])
