@@ -249,6 +249,21 @@ def test_charge_types_tell_amortized_from_actual(row: dict[str, str], metric: st
     assert seen == Seen(months={MONTH: 2}, currencies=frozenset({"EUR"}), metric=metric)
 
 
+@pytest.mark.parametrize(
+    ("row", "metric", "told"),
+    [
+        ("10/01/2026,EUR,10/01/2026,Purchase,,,,90,Reservation,", "actual", True),
+        ("10/01/2026,EUR,10/01/2026,Usage,,,,90,OnDemand,", "amortized", False),
+    ],
+)
+def test_without_a_manifest_the_rows_tell_the_metric_or_it_is_a_guess(
+    tmp_path: Path, row: str, metric: str, told: bool
+) -> None:
+    written(tmp_path / "a" / "1.csv", AZURE_HEADER, row)
+    (one,) = inspect(tmp_path).sources
+    assert (one.metric, one.metric_told, one.problem) == (metric, told, None)
+
+
 def test_what_speaks_for_both_metrics_tells_neither() -> None:
     both = azure_rows(
         {"ChargeType": "UnusedReservation", "Cost": "2"},
@@ -526,8 +541,8 @@ def test_strange_names_of_folders_are_written_so_that_they_load(tmp_path: Path) 
     file = tmp_path / "leerlauf.toml"
     file.write_text(document(inspect(tmp_path), file, tmp_path / "x.y.z"), "utf-8")
     read = config.load(file)
-    assert sorted(Path(source.location).name for source in read.sources) == sorted(
-        ["a.b.c", 'q"uo\\te', "del\x7f", "new\nline"]
+    assert sorted(source.location for source in read.sources) == sorted(
+        str(tmp_path / name) for name in ("a.b.c", 'q"uo\\te', "del\x7f", "new\nline")
     )
     assert read.lake.path == tmp_path / "x.y.z"
 
