@@ -10,6 +10,7 @@ import pytest
 from tests.azure_rows import (
     CLUSTER,
     NODE_GROUP,
+    Row,
     agent,
     context,
     disk,
@@ -36,7 +37,7 @@ CLAIM = {
 }
 
 
-def _pool(name: str, cost: str, **cells: object) -> dict[str, object]:
+def _pool(name: str, cost: str, **cells: Any) -> Row:
     tags = {"aks-managed-poolName": name, "cost-center": "retail"}
     resource = f"{SCALE_SET}/aks-{name}-1-vmss"
     return node(cost=cost, resource=resource, tags=tags, meter_id=f"m-{name}", **cells)

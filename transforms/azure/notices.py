@@ -1,12 +1,14 @@
 """What a person must know about a month of Azure data, as findings."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import polars as pl
 
 from transforms.azure.choose import Chosen
 from transforms.azure.codes import AGENT_BUCKETS, CHARGE_TYPES, QUERY_BUCKET, SPLIT_CATEGORIES
 from transforms.azure.shares import Shared
+from transforms.money import zero
 from transforms.sliced import Context, finding
 
 Notice = dict[str, str | None]
@@ -99,13 +101,13 @@ def of_splits(splits: pl.DataFrame, chosen: Chosen, context: Context) -> Iterato
             actual=f"{row['len']} days that a later file answers too; the later one counts",
             hint="keep one answer for each day at split_location",
         )
-    yield from _unknown_words(splits, context)
+    yield from _unknown_buckets(splits, context)
+    yield from _unknown_categories(splits, context)
 
 
-def _unknown_words(splits: pl.DataFrame, context: Context) -> Iterator[Notice]:
-    no_bucket = splits.filter(pl.col("bucket").is_null())
-    keys = ["source_file", "provider_class"]
-    for name, word in no_bucket.select(keys).unique().sort(keys).iter_rows():
+def _unknown_buckets(splits: pl.DataFrame, context: Context) -> Iterator[Notice]:
+    unknown = splits.filter(pl.col("bucket").is_null())
+    for name, word in _distinct(unknown, "source_file", "provider_class"):
         yield finding(
             context,
             "unknown_split_bucket",
@@ -115,10 +117,12 @@ def _unknown_words(splits: pl.DataFrame, context: Context) -> Iterator[Notice]:
             actual=word or "no value",
             hint=_NAME_IT,
         )
+
+
+def _unknown_categories(splits: pl.DataFrame, context: Context) -> Iterator[Notice]:
     is_query = (pl.col("source") == "query") & pl.col("bucket").ne_missing("service")
-    is_new = ~pl.col("category").is_in(list(SPLIT_CATEGORIES)) | pl.col("category").is_null()
-    keys = ["source_file", "category"]
-    for name, word in splits.filter(is_query & is_new).select(keys).unique().sort(keys).iter_rows():
+    is_known = pl.col("category").is_in(list(SPLIT_CATEGORIES)).fill_null(value=False)
+    for name, word in _distinct(splits.filter(is_query & ~is_known), "source_file", "category"):
         yield finding(
             context,
             "unknown_split_category",
@@ -132,38 +136,62 @@ def _unknown_words(splits: pl.DataFrame, context: Context) -> Iterator[Notice]:
 
 def of_shares(shared: Shared, context: Context) -> Iterator[Notice]:
     """Answers in another currency, and fractions that do not add to 1."""
-    keys = ["cluster_id", "currency", "bill_currency"]
-    for row in shared.foreign.sort(keys).to_dicts() if shared.foreign.height else ():
+    for cluster, currency, bill in _distinct(
+        shared.foreign, "cluster_id", "currency", "bill_currency"
+    ):
         yield finding(
             context,
             "split_currency",
             "warning",
-            cluster_id=row["cluster_id"],
+            cluster_id=cluster,
             where=context.source,
-            expected=row["bill_currency"],
-            actual=row["currency"],
+            expected=bill,
+            actual=currency,
             hint="only the ratios of the answer are used; its idle cannot be compared with ours",
         )
-    keys = ["cluster_id", "target", "first_day", "source_file"]
-    for row in shared.uneven.sort(keys).to_dicts() if shared.uneven.height else ():
-        is_short = row["difference"] < 0
-        yield finding(
-            context,
-            "split_fractions",
-            "warning" if is_short else "error",
-            cluster_id=row["cluster_id"],
-            where=f"{row['source_file']}, {row['target']}, {row['first_day']}",
-            expected="fractions from 0 that add to 1",
-            actual=row["difference"] + 1,
-            difference=row["difference"],
-            hint="what is missing is unattributed" if is_short else "they are scaled down to 1",
-        )
+    is_over = (pl.col("difference") > zero()) | (pl.col("smallest") < zero())
+    uneven = shared.uneven.with_columns(is_over=is_over, size=pl.col("difference").abs())
+    order = ["cluster_id", "source_file", "is_over", "size", "target", "first_day"]
+    ranked = uneven.sort(order, descending=[False, False, False, True, False, False])
+    worst = ranked.group_by(order[:3], maintain_order=True).agg(pl.all().first(), count=pl.len())
+    for row in worst.to_dicts():
+        yield _uneven(row, context)
+
+
+def _uneven(row: dict[str, Any], context: Context) -> Notice:
+    """One finding a file and cluster; it shows the farthest resource."""
+    return finding(
+        context,
+        "split_fractions",
+        "error" if row["is_over"] else "warning",
+        cluster_id=row["cluster_id"],
+        where=row["source_file"],
+        expected="fractions from 0 that add to 1 for each resource",
+        actual=f"{row['count']} that do not; {row['weight']} for {row['target']}",
+        difference=row["difference"],
+        hint="they are scaled down to 1" if row["is_over"] else "what is missing is unattributed",
+    )
 
 
 def of_source(
     charges: pl.DataFrame, spellings: pl.DataFrame, view: str, context: Context
 ) -> Iterator[Notice]:
     """Currencies, a metric that the rows contradict, spellings of labels."""
+    yield from _currencies(charges, view, context)
+    yield from _metric(charges, context)
+    for label, raws in _distinct(spellings, "label", "spellings"):
+        yield finding(
+            context,
+            "label_spellings",
+            "warning",
+            where=context.source,
+            expected=f"one tag for the label {label}",
+            actual=raws,
+            hint="where a row carries several, the first in the order shown counts",
+        )
+
+
+def _currencies(charges: pl.DataFrame, view: str, context: Context) -> Iterator[Notice]:
     rows = charges.group_by("billing_currency").agg(pl.col("rows", view).sum())
     ordered = rows.sort([pl.col("rows").neg(), pl.col("billing_currency")]).to_dicts()
     expected = context.currency or next((row["billing_currency"] for row in ordered), None)
@@ -179,17 +207,6 @@ def of_source(
                 difference=row[view],
                 hint="amounts are kept apart and never added; give each currency its own source",
             )
-    yield from _metric(charges, context)
-    for label, raws in spellings.select("label", "spellings").unique().sort("label").iter_rows():
-        yield finding(
-            context,
-            "label_spellings",
-            "warning",
-            where=context.source,
-            expected=f"one tag for the label {label}",
-            actual=raws,
-            hint="where a row carries several, the first in the order shown counts",
-        )
 
 
 def _metric(charges: pl.DataFrame, context: Context) -> Iterator[Notice]:
@@ -207,3 +224,8 @@ def _metric(charges: pl.DataFrame, context: Context) -> Iterator[Notice]:
             actual=f"rows of {sign}, which the other metric has",
             hint="see which type the export has, and give `metric` that value",
         )
+
+
+def _distinct(frame: pl.DataFrame, *names: str) -> Iterator[tuple[str | None, ...]]:
+    """The values of some columns that occur together, each once and in order."""
+    yield from frame.select(names).unique().sort(names).iter_rows()

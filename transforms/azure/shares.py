@@ -43,7 +43,7 @@ _UNKNOWN = ("unattributed", "unclassified")
 
 
 class Shared(NamedTuple):
-    """slices: every charge or its parts; foreign, uneven: see `weights.Weighed`."""
+    """slices: every charge or its parts; foreign, uneven: what `Weighed` doubts of each source."""
 
     slices: pl.DataFrame
     foreign: pl.DataFrame
@@ -74,7 +74,7 @@ def share(
         *_by_query(marked.filter(is_open, split_source="query"), asked, chosen, views, labels),
         *_by_agent(marked.filter(is_open, split_source="agent"), told, chosen, views, labels),
     ]
-    return Shared(pl.concat(slices, how="diagonal_relaxed"), asked.foreign, told.uneven)
+    return Shared(pl.concat(slices, how="diagonal_relaxed"), asked.doubted, told.doubted)
 
 
 def _by_query(

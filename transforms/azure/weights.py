@@ -19,15 +19,15 @@ _THING = ["cluster_id", "category", "namespace"]
 
 
 class Weighed(NamedTuple):
-    """Split rows with their weights.
+    """Split rows of one source with their weights.
 
-    rows: the rows of one source with `weight`, never below 0; foreign: clusters whose answers are
-    in another currency than the bill; uneven: resources and days whose fractions do not add to 1.
+    rows: the rows with `weight`, never below 0; doubted: of a query the clusters whose answers
+    are in another currency than the bill, of the agent the resources and days whose fractions do
+    not add to 1.
     """
 
     rows: pl.DataFrame
-    foreign: pl.DataFrame
-    uneven: pl.DataFrame
+    doubted: pl.DataFrame
 
 
 def of_query(rows: pl.DataFrame, charges: pl.DataFrame, view: str) -> Weighed:
@@ -45,7 +45,7 @@ def of_query(rows: pl.DataFrame, charges: pl.DataFrame, view: str) -> Weighed:
         weight=pl.max_horizontal(rest, zero())
     )
     foreign = known.filter("is_foreign").group_by("cluster_id", "currency", "bill_currency").len()
-    return Weighed(weighed.drop("less"), foreign, _nothing(known))
+    return Weighed(weighed.drop("less"), foreign)
 
 
 def of_agent(rows: pl.DataFrame) -> Weighed:
@@ -75,11 +75,7 @@ def of_agent(rows: pl.DataFrame) -> Weighed:
         [weighed, gaps.select(*asset, "row", "weight", "bucket", "source", "category")],
         how="diagonal",
     )
-    return Weighed(both, _nothing(rows), uneven)
-
-
-def _nothing(rows: pl.DataFrame) -> pl.DataFrame:
-    return rows.clear()
+    return Weighed(both, uneven)
 
 
 def _in_one_currency(rows: pl.DataFrame, charges: pl.DataFrame) -> pl.DataFrame:
