@@ -105,7 +105,7 @@ def _of_clusters(examined: pl.DataFrame, config: Config, month: str) -> list[Che
         answers += [row for check in queries.names("doctor") for row in _asked(con, check)]
     answers.sort(key=lambda row: (row.provider or "", row.source or "", row.cluster_id or ""))
     known = [(cluster, name) for _, _, cluster, name, _ in clusters]
-    return [*_rules(known, config, month), *answers]
+    return [*_rules(known, config, month), *answers] if known else [_no_cluster(month)]
 
 
 def _asked(con: duckdb.DuckDBPyConnection, check: str) -> Iterator[Checked]:
@@ -113,6 +113,17 @@ def _asked(con: duckdb.DuckDBPyConnection, check: str) -> Iterator[Checked]:
     for row in rows(con, queries.read(f"doctor/{check}")):
         steps, step = {**STEPS, **guide(row["provider"]).STEPS}, row.pop("step")
         yield Checked(check=check, hint=steps[step] if step else None, **row)
+
+
+def _no_cluster(month: str) -> Checked:
+    return Checked(
+        check="clusters",
+        status="warning",
+        actual=f"no cluster on any bill of {month}",
+        expected="a cluster",
+        hint="take the export of the account or project whose clusters are to be charged back; "
+        "where a source has `clusters`, list them there",
+    )
 
 
 def _operators(

@@ -325,6 +325,19 @@ def test_rules_that_never_apply_and_clusters_without_operator() -> None:
     assert checked.exit_code == 0
 
 
+def test_a_bill_without_clusters() -> None:
+    kept = [line for line in AZURE.splitlines() if not line.startswith(("split", "clusters"))]
+    bill = Path("exports/azure-lab/costs/acme-lab_0.csv")
+    header, *lines = bill.read_text("utf-8-sig").splitlines()
+    others = [line for line in lines if "managedclusters" not in line.lower()]
+    bill.write_text("\n".join([header, *others]), encoding="utf-8")
+    bill.with_name("acme-lab_1.csv").unlink()
+    checked = examined("\n".join(kept) + RULES)
+    assert told(checked, "clusters") == [("warning", "no cluster on any bill of 2026-10")]
+    assert of(checked, "rules") == []
+    assert "cluster_not_configured" in {row.check for row in checked.rows}
+
+
 # ---------------------------------------------------------------------------------------------
 # Month
 # ---------------------------------------------------------------------------------------------
