@@ -64,7 +64,6 @@ def row(
 ) -> Row:
     """A row of October outside any cluster; `labels` and `credits` as dictionaries."""
     base: Row = {
-        "billing_account_id": "01A2B3-C4D5E6-F7A8B9",
         "service": COMPUTE,
         "sku": {"id": f"id of {description}", "description": description},
         "usage_start_time": START,

@@ -115,7 +115,7 @@ def _of_clusters() -> Iterator[Rule]:
 
 def is_autopilot_pod() -> pl.Expr:
     """Say whether a charge is a pod billed by its requests: nobody split it, nothing is idle."""
-    is_pod = pl.col("sku").str.starts_with(codes.AUTOPILOT_POD)
+    is_pod = pl.col("sku").str.contains(codes.AUTOPILOT_POD)
     return (is_pod & is_kubernetes_engine()).fill_null(value=False)
 
 

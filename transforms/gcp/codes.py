@@ -31,7 +31,9 @@ NAMESPACE_KINDS = {
 may start with `goog-k8s-` or `kube-`, but only Google's words hold a colon."""
 
 SPLIT_SOURCE = "gke_cost_allocation"
-AUTOPILOT_POD = "Autopilot Pod"
+AUTOPILOT_POD = r"^Autopilot (\S+ )*Pod\b"
+"""Also `Autopilot Spot Pod ...`, `Autopilot Balanced Pod ...`; `Autopilot Kubernetes Clusters` is a
+fee."""
 
 CLUSTER_NAME = "goog-k8s-cluster-name"
 CLUSTER_LOCATION = "goog-k8s-cluster-location"

@@ -107,22 +107,10 @@ def _charges(charges: pl.DataFrame) -> pl.DataFrame:
     """Fill what a charge knows by itself; a node is known where the resource is an instance."""
     is_outside = pl.col("row_kind") == "outside"
     is_workload = pl.col("row_kind") == "workload"
-    is_split = ~is_outside & pl.col("namespace").is_not_null() & ~is_autopilot_pod()
-    is_special = pl.col("namespace").is_in(list(codes.NAMESPACE_KINDS)) | pl.col(
-        "namespace"
-    ).str.contains(":", literal=True)
-    is_unallocated = (pl.col("namespace") == codes.UNALLOCATED) & pl.col("row_kind").is_in(
-        ["idle", "shared"]
-    )
     node = pl.col("resource_name").str.extract(codes.INSTANCE, 1)
-    return with_quantities(
-        charges.with_columns(node_name=pl.when(~is_outside).then(node))
-    ).with_columns(
-        split_source=pl.when(
-            is_split & (pl.col("unknown") != "cost_type").fill_null(value=True)
-        ).then(pl.lit(codes.SPLIT_SOURCE)),
-        provider_class=pl.when(~is_outside & is_special).then("namespace").otherwise("sku"),
-        provider_idle_cost=pl.when(is_unallocated).then("effective"),
+    named = charges.with_columns(node_name=pl.when(~is_outside).then(node))
+    return with_quantities(named).with_columns(
+        *_split(),
         raw_namespace="namespace",
         charge_category=_category(),
         pricing_category=_pricing(),
@@ -131,6 +119,21 @@ def _charges(charges: pl.DataFrame) -> pl.DataFrame:
         workload_name=pl.when(is_workload).then("workload_name"),
         node_pool=pl.when(~is_outside).then("node_pool"),
     )
+
+
+def _split() -> list[pl.Expr]:
+    """Who split the charge, Google's word for its part of it, and what Google calls idle of it."""
+    namespace = pl.col("namespace")
+    in_cluster = pl.col("row_kind") != "outside"
+    is_known = (pl.col("unknown") != "cost_type").fill_null(value=True)
+    is_split = in_cluster & is_known & namespace.is_not_null() & ~is_autopilot_pod()
+    is_word = namespace.is_in(list(codes.NAMESPACE_KINDS)) | namespace.str.contains(":")
+    has_idle = (namespace == codes.UNALLOCATED) & pl.col("row_kind").is_in(["idle", "shared"])
+    return [
+        pl.when(is_split).then(pl.lit(codes.SPLIT_SOURCE)).alias("split_source"),
+        pl.when(in_cluster & is_word).then("namespace").otherwise("sku").alias("provider_class"),
+        pl.when(has_idle).then("effective").alias("provider_idle_cost"),
+    ]
 
 
 def _credits(paid: pl.DataFrame) -> pl.DataFrame:

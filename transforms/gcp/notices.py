@@ -76,18 +76,7 @@ def of_split(charges: pl.DataFrame, context: Context) -> Iterator[Notice]:
 
 def of_source(charges: pl.DataFrame, spellings: pl.DataFrame, context: Context) -> Iterator[Notice]:
     """Fees nobody spreads, currencies, spellings of labels."""
-    fees = charges.filter(pl.col("reason") == "commitment_fee")
-    for (currency,), rows in sorted(fees.group_by("billing_currency")):
-        yield finding(
-            context,
-            "commitment_fee_outside",
-            "info",
-            where=context.source,
-            actual=f"commitment fees of {_sum(rows)} {currency} are outside",
-            difference=_sum(rows),
-            hint="the discounts they buy are inside the clusters' cost; Google does not say "
-            "which row a fee belongs to",
-        )
+    yield from _fees(charges, context)
     yield from _currencies(charges, context)
     distinct = spellings.select("label", "spellings").unique().sort("label", "spellings")
     for label, raws in distinct.iter_rows():
@@ -99,6 +88,21 @@ def of_source(charges: pl.DataFrame, spellings: pl.DataFrame, context: Context) 
             expected=f"one spelling of the label {label}",
             actual=raws,
             hint="where a row carries several, the first in the order shown counts",
+        )
+
+
+def _fees(charges: pl.DataFrame, context: Context) -> Iterator[Notice]:
+    fees = charges.filter(pl.col("reason") == "commitment_fee")
+    for (currency,), rows in sorted(fees.group_by("billing_currency")):
+        yield finding(
+            context,
+            "commitment_fee_outside",
+            "info",
+            where=context.source,
+            actual=f"commitment fees of {_sum(rows)} {currency} are outside",
+            difference=_sum(rows),
+            hint="the discounts they buy are inside the clusters' cost; Google does not say "
+            "which row a fee belongs to",
         )
 
 
@@ -126,17 +130,13 @@ def of_exports(exports: pl.DataFrame, context: Context) -> Iterator[Notice]:
 
     Google's rows have no id and equal rows may be right, so none is dropped.
     """
-    keys = ["export_time", "rows", "cost", "print"]
+    counted_again = pl.col("source_file").list.len() - 1
     repeated = (
-        exports.group_by(keys)
+        exports.group_by("export_time", "rows", "cost", "print")
         .agg(pl.col("source_file").sort())
-        .filter(pl.col("source_file").list.len() > 1)
+        .filter(counted_again > 0)
         .group_by("source_file")
-        .agg(
-            pl.len().alias("runs"),
-            (pl.col("rows") * (pl.col("source_file").list.len() - 1)).sum().alias("rows"),
-            (pl.col("cost") * (pl.col("source_file").list.len() - 1)).sum().alias("cost"),
-        )
+        .agg((pl.col("rows", "cost") * counted_again).sum(), runs=pl.len())
         .sort(pl.col("source_file").list.join("; "))
     )
     for row in repeated.to_dicts():
