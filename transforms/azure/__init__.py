@@ -9,7 +9,6 @@ from importlib.resources import files
 
 import polars as pl
 
-from transforms import labels as spelling
 from transforms.azure import dates
 from transforms.azure.charges import charges
 from transforms.azure.columns import dataset_of, located, require, resolve, views_of
@@ -46,7 +45,7 @@ def slice_file(raw: pl.LazyFrame, context: Context) -> dict[str, pl.LazyFrame]:
     tags = Tags.of(keys)
     return {
         "charges": charges(rows, tags, context, views(context)),
-        "spellings": spelling.colliding(keys, context.labels),
+        "spellings": tags.colliding(context.labels),
     }
 
 

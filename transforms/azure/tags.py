@@ -3,7 +3,7 @@
 Keys are compared in one canonical form, values are never changed, and an empty value is none.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import polars as pl
@@ -18,6 +18,7 @@ SERVICE = ("k8s-azure-service", "service")
 CLUSTER_NAME = "aks-managed-cluster-name"
 CLUSTER_GROUP = "aks-managed-cluster-rg"
 
+_COLLISIONS = {"label": pl.String(), "spellings": pl.String()}
 _PAIRS = pl.Map(pl.String(), pl.String())
 
 
@@ -39,6 +40,12 @@ class Tags:
         return pl.coalesce(
             *(pl.when(read != "").then(read) for read in reads), pl.lit(None, dtype=pl.String)
         )
+
+    def colliding(self, wanted: Sequence[str]) -> pl.LazyFrame:
+        """Return the wanted labels that are spelled in several ways: `label`, `spellings`."""
+        raws = {key: self.spelled.get(canonical(key), []) for key in wanted}
+        several = [(key, ", ".join(found)) for key, found in raws.items() if len(found) > 1]
+        return pl.LazyFrame(several, schema=_COLLISIONS, orient="row")
 
 
 def decoded(text: pl.Expr) -> pl.Expr:
