@@ -229,7 +229,7 @@ def exported(hour: int, *costs: float, **cells: Any) -> list[Row]:
     return [row(cost=cost, export_time=time, **cells) for cost in costs]
 
 
-def test_an_export_laid_beside_its_copy_is_an_error() -> None:
+def test_a_re_export_beside_the_first_is_an_error() -> None:
     first = [*exported(9, 1.0, 2.0), *exported(10, 4.0)]
     again = [*first, *exported(40, 8.0)]
     result = sliced(one_file(*first), one_file(*again))

@@ -128,7 +128,7 @@ def total(result: Sliced, **where: str) -> Decimal:
     return Decimal(str(result.slices.filter(**where)["effective_cost"].sum()))
 
 
-def test_october_comes_out_as_the_sheet_says(file: Path) -> None:
+def test_the_twelve_rows_of_the_sheet(file: Path) -> None:
     result = sliced(scanned(file))
     assert kinds(result) == OCTOBER
     assert total(result, row_kind="workload") == Decimal("0.07371626")
