@@ -145,7 +145,9 @@ class Books:
         """Return the kinds nobody can know for a cluster."""
         rows = [piece for piece in self.clustered if piece.cluster == cluster]
         is_blind = any(
-            piece.row_kind == "unattributed" and is_node_cost(piece) and not piece.is_split
+            piece.row_kind == "unattributed"
+            and is_node_cost(piece)
+            and not (piece.is_split or piece.is_pod)
             for piece in rows
         )
         if not is_blind or any(piece.is_split for piece in rows):

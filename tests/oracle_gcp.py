@@ -111,8 +111,8 @@ def _charge(source: str, row: Row, amount: Fraction, cluster: str | None) -> Sli
     piece.node_name = str(row.resource).rsplit("/", 1)[-1] if is_node else None
     piece.node_pool = row.labels.get("goog-k8s-node-pool-name")
     piece.is_split = bool(namespace) and not is_autopilot_pod(row) and _is_known(row)
+    piece.is_pod = kind[0] == "workload" or is_autopilot_pod(row)
     if kind[0] == "workload":
-        piece.is_pod = True
         piece.namespace = namespace
         piece.labels = _labels(row)
     if namespace == "kube:unallocated" and kind[0] in ("idle", "shared"):

@@ -109,8 +109,14 @@ def test_the_demo_lives_in_one_folder(demo: Path) -> None:
     assert sorted(path.name for path in demo.iterdir()) == ["demo.txt", "leerlauf-demo"]
     written = config.load(demo / "leerlauf-demo" / "leerlauf.toml")
     assert written.lake.path == demo / "leerlauf-demo" / "lake"
-    assert {Path(source.location) for source in written.sources} == {
-        ROOT / "fixtures" / "exports" / name for name in ("aws-prod", "aws-data", "aws-example")
+    places = [place for one in written.sources for place in (one.location, one.split_location)]
+    exports = ROOT / "fixtures" / "exports"
+    assert {Path(place) for place in places if place is not None} == {
+        exports / name
+        for name in (
+            *("aws-prod", "aws-data", "aws-example", "gcp-shop"),
+            *("azure-shop/billing", "azure-shop/splits", "azure-lab/costs", "azure-lab/splits"),
+        )
     }
 
 
@@ -308,7 +314,7 @@ def test_sql_as_json_keeps_every_digit(lake: Path, capsys: pytest.CaptureFixture
     answered = json.loads(said(capsys, "sql", query, "--lake", lake, "--json").out)
     assert answered == {
         "billing_period": None,
-        "rows": [{"n": 82, "amount": "1.100000000000", "x": None, "n_1": 1}],
+        "rows": [{"n": 136, "amount": "1.100000000000", "x": None, "n_1": 1}],
     }
 
 

@@ -21,6 +21,7 @@ from pipelines import month as months
 from pipelines import slicing
 from pipelines.config import Config
 from pipelines.lake import Lake
+from pipelines.providers import PROVIDERS
 from tests.oracle import COMPARED, KINDS, Books
 from transforms.sliced import Context, Sliced
 
@@ -97,6 +98,21 @@ def expected(lines: Mapping[Any, Mapping[str, Any]], end: str = "") -> dict[Any,
     }
 
 
+def agree(
+    con: duckdb.DuckDBPyConnection, ours: dict[Any, Fraction], theirs: dict[Any, Fraction]
+) -> bool:
+    """Say whether figures are the same, to the quantum.
+
+    Where the split comes apart from the bill, equal remainders may have been given to other
+    slices: there a cluster's figures may differ by a quantum for each of its slices.
+    """
+    apart = sorted({name for provider in PROVIDERS.values() for name in provider.splits})
+    counts = "SELECT cluster_id, count(*) FROM normalised WHERE split_source IN $1 GROUP BY ALL"
+    slices = dict(con.execute(counts, [apart]).fetchall())
+    assert ours.keys() == theirs.keys()
+    return all(abs(ours[key] - theirs[key]) <= QUANTUM * slices.get(key[0], 0) for key in ours)
+
+
 def test_every_kind_of_every_cluster_is_the_oracles(
     con: duckdb.DuckDBPyConnection, books: Books
 ) -> None:
@@ -106,7 +122,7 @@ def test_every_kind_of_every_cluster_is_the_oracles(
         "FROM normalised WHERE cluster_id IS NOT NULL GROUP BY ALL",
     )
     assert len(ours) > 50
-    assert ours == books.kinds("effective")
+    assert agree(con, ours, books.kinds("effective"))
 
 
 def test_the_invoice_view_is_the_oracles_within_a_quantum_a_row(
@@ -116,7 +132,9 @@ def test_the_invoice_view_is_the_oracles_within_a_quantum_a_row(
     query += "FROM normalised WHERE cluster_id IS NOT NULL GROUP BY ALL"
     ours = figures(con, query.format("sum(billed_cost)"))
     rows = figures(con, query.format("count(*)"))
-    theirs = books.kinds("billed")
+    theirs = {key: amount for key, amount in books.kinds("billed").items() if key in ours}
+    views = con.sql("SELECT count(DISTINCT provider) FROM normalised WHERE billed_cost IS NOT NULL")
+    assert views.fetchall() == [(2,)]  # Azure's exports are amortised
     assert ours.keys() == theirs.keys()
     assert all(abs(ours[key] - theirs[key]) <= QUANTUM * rows[key] for key in ours)
 
@@ -136,7 +154,7 @@ def test_what_is_outside_is_the_oracles(
 def test_statements_are_the_oracles_to_the_quantum_and_to_the_cent(
     con: duckdb.DuckDBPyConnection, books: Books
 ) -> None:
-    assert lines(con, "statements") == expected(books.statements("effective"))
+    assert agree(con, lines(con, "statements"), expected(books.statements("effective")))
     rounded = lines(con, "statements", end="_rounded")
     assert rounded == expected(books.statements("effective"), end="_rounded")
 
@@ -145,7 +163,8 @@ def test_statements_are_the_oracles_to_the_quantum_and_to_the_cent(
 def test_every_method_is_the_oracles(
     con: duckdb.DuckDBPyConnection, books: Books, method: tuple[str, str | None]
 ) -> None:
-    assert lines(con, "comparison", *method) == expected(books.teams("effective", method))
+    theirs = expected(books.teams("effective", method))
+    assert agree(con, lines(con, "comparison", *method), theirs)
 
 
 def test_the_bridge_is_the_oracles(con: duckdb.DuckDBPyConnection, books: Books) -> None:
@@ -156,11 +175,12 @@ def test_the_bridge_is_the_oracles(con: duckdb.DuckDBPyConnection, books: Books)
         "WHERE name IN "
         "('provider_idle', 'empty_nodes', 'not_time_based', 'rebased', 'idle')",
     )
-    assert ours == {
+    theirs = {
         (*key, name): amount
         for key, amounts in books.bridges().items()
         for name, amount in amounts.items()
     }
+    assert agree(con, ours, theirs)
 
 
 def test_workload_idle_is_the_oracles_up_to_doubles(
@@ -206,13 +226,14 @@ def test_anybody_can_sum_the_lake_to_the_bill(lake: Path) -> None:
     bill = duckdb.sql(
         "PIVOT (SELECT source, cost_view, amount FROM "
         f"read_parquet('{lake}/bill/**/*.parquet') "
-        "WHERE class NOT IN ('other_period', 'split_information')) "
+        "WHERE class NOT IN ('other_period', 'split_information', 'provider_reallocation')) "
         "ON cost_view IN ('effective', 'billed') USING sum(amount) ORDER BY source"
     ).fetchall()
-    assert len(views) == 3
+    assert len(views) == 6
     for ours, theirs in zip(views, bill, strict=True):
         assert ours[0] == theirs[0]
-        assert ours[1:] == pytest.approx(theirs[1:], abs=Decimal("1e-8"))
+        for one, other in zip(ours[1:], theirs[1:], strict=True):
+            assert one == (other if other is None else pytest.approx(other, abs=Decimal("1e-8")))
 
 
 def test_a_row_that_gets_lost_breaks_promise_1_and_publishes_nothing(

@@ -5,6 +5,7 @@
 --          in it
 -- promise  missing is not zero: what stands here is NULL in every summary, never 0. A cluster
 --          whose nodes were split at any time of the month is not in it: all its kinds are known.
+--          Pods that are billed directly have no node to be blind about.
 WITH
 split AS (
     SELECT DISTINCT
@@ -24,6 +25,7 @@ unsplit AS (
     WHERE
         normalised.row_kind = 'unattributed'
         AND normalised.resource_kind IN ('cpu', 'memory', 'gpu', 'compute')
+        AND normalised.resource_id IS NOT NULL
 )
 
 SELECT
