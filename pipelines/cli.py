@@ -57,7 +57,7 @@ def call(arguments: list[str]) -> int:
 @app.command()
 def init(
     folder: Annotated[
-        Path, typer.Argument(metavar="[FOLDER]", help="Where the exports lie; else here.")
+        Path, typer.Argument(metavar="FOLDER", help="Where the exports lie; else here.")
     ] = Path(),
     config: ConfigOption = None,
     lake: LakeOption = None,
@@ -87,7 +87,7 @@ def demo(config: ConfigOption = None, lake: LakeOption = None, json: JsonOption 
 def check(
     month: Annotated[
         str | None,
-        typer.Argument(metavar="[MONTH]", help="Billing period, YYYY-MM; else the newest."),
+        typer.Argument(metavar="MONTH", help="Billing period, YYYY-MM; else the newest."),
     ] = None,
     config: ConfigOption = None,
     lake: LakeOption = None,

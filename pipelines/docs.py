@@ -117,7 +117,7 @@ def _words(command: Any) -> Iterator[str]:
     """Yield the arguments and the options of a command as a person types them."""
     for parameter in command.params:
         if parameter.param_type_name == "argument":
-            yield parameter.metavar
+            yield parameter.metavar if parameter.required else f"[{parameter.metavar}]"
         elif not COMMON & set(parameter.opts):
             yield f"[{parameter.opts[0]} {parameter.metavar}]"
 
