@@ -330,7 +330,9 @@ def findings(result: Sliced) -> list[tuple[str, str]]:
     return sorted(result.findings.select("rule", "severity").iter_rows())
 
 
-def billed_again(path: Path, result: Sliced) -> dict[tuple[str, str], tuple[int, Decimal]]:
+def billed_again(
+    path: Path, result: Sliced, period: str = "2026-10"
+) -> dict[tuple[str, str], tuple[int, Decimal]]:
     """What `bill.sql` says of a raw file: (fate, view) -> rows and amount."""
     fates = ("other_period", "provider_reallocation")
     con = duckdb.connect()
@@ -338,7 +340,7 @@ def billed_again(path: Path, result: Sliced) -> dict[tuple[str, str], tuple[int,
     types = {n: str(t) for n, t in zip(relation.columns, relation.types, strict=True)}
     columns = ", ".join(f"{sql} AS {name}" for name, sql in bill_columns(types).items())
     relation.project(columns).create_view("raw")
-    con.execute(bill_query(), {"period": "2026-10", **result.bill_values})
+    con.execute(bill_query(), {"period": period, **result.bill_values})
     sums: dict[tuple[str, str], tuple[int, Decimal]] = {}
     for charge, _, _, view, rows, amount in con.fetchall():
         key = (charge if charge in fates else "sliced", view)

@@ -100,6 +100,10 @@ CASES: dict[str, tuple[Row, tuple[str, str | None, str]]] = {
         _in_group("Microsoft.KeyVault/vaults/v", category="Key Vault"),
         ("shared", "other", "other"),
     ),
+    "a virtual node": (
+        _in_group("Microsoft.ContainerInstance/containerGroups/g", category="Container Instances"),
+        ("shared", "other", "other"),
+    ),
     "uptime SLA": (fee(), ("cluster_fee", "control_plane", "other")),
     "long term support": (
         fee(meter="Standard Long Term Support"),

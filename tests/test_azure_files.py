@@ -450,3 +450,40 @@ def test_the_real_sample_sums_to_itself() -> None:
     exact = sum(Decimal(cost).quantize(Decimal("1e-12")) for cost in raw["Cost"])
     assert totals(result) == {("sliced", "effective"): (28, exact)}
     assert result.slices["effective_cost"].sum() == exact
+
+
+def test_the_real_sample_by_sql() -> None:
+    result = sliced(_sample(), of=_of_sample())
+    path = SAMPLES / "azure_EA_AmortizedCost_Small.csv"
+    ((rows, amount),) = billed_again(path, result, "2023-09").values()
+    assert rows == 28
+    assert abs(amount - totals(result)["sliced", "effective"][1]) <= rows * Decimal("1e-12")
+
+
+# ---------------------------------------------------------------- several layouts, old layouts
+
+
+def test_files_of_two_layouts_in_one_month_are_each_read_by_their_own_header() -> None:
+    result = sliced(frame([node(cost="1"), fee(cost="2")], ea), frame([node(15, "4")], mca))
+    assert kinds(result, "row_kind", "source_file") == {
+        ("unattributed", "file-1.csv"): "1",
+        ("cluster_fee", "file-1.csv"): "2",
+        ("unattributed", "file-2.csv"): "4",
+    }
+
+
+def test_a_usage_export_of_old_is_refused() -> None:
+    old = ["SubscriptionGuid", "UsageDateTime", "MeterCategory", "PreTaxCost", "InstanceId"]
+    with pytest.raises(InputError, match="lacks the column BillingPeriodStartDate, Date, Charge"):
+        sliced(pl.DataFrame(schema=dict.fromkeys(old, pl.String)))
+
+
+def test_prices_for_information_stand_on_whole_charges_only() -> None:
+    """A part of a charge that repeated them would make them many times too large."""
+    result = _sliced(frame([node(), fee()], focus), "focus_export")
+    shown = result.slices.select("row_kind", "list_cost", "contracted_cost", "pricing_quantity")
+    assert shown.sort("row_kind").rows() == [
+        ("cluster_fee", 888, 777, 24),
+        ("idle", None, None, None),
+        ("workload", None, None, None),
+    ]

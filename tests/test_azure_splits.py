@@ -514,3 +514,10 @@ def test_rows_of_split_and_cost_of_both_views_agree() -> None:
         ("idle", 0.75, 0.25),
         ("workload", 2.25, 0.75),
     ]
+
+
+def test_fractions_of_what_is_not_billed_divide_nothing() -> None:
+    """Managed system pools run pods on machines that are on nobody's bill."""
+    free = POOL.replace("aks-user-1", "aks-system-1")
+    result = _agent([node()], agent(USED | {free: [("1", "kube-system", "usage")]}))
+    assert kinds(result) == {WORKLOAD: "0.75", IDLE: "0.25"}
