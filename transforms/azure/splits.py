@@ -4,7 +4,6 @@ import calendar
 import datetime as dt
 import re
 from collections.abc import Mapping
-from pathlib import PurePosixPath
 from typing import Any
 
 import polars as pl
@@ -61,8 +60,8 @@ def days_in(name: str) -> tuple[dt.date, dt.date] | None:
 
     Raises InputError where it names more than two, or the later one first.
     """
-    path = PurePosixPath(name)
-    for part in (path.name, path.parent.as_posix()):
+    folders, _, file = name.rpartition("/")
+    for part in (file, folders):
         found = list(dict.fromkeys(day for match in _DATE.finditer(part) if (day := _day(match))))
         if len(found) > _EDGES or found != sorted(found):
             raise InputError(
