@@ -7,14 +7,15 @@ location has no manifest at all, the files of the month's folder count, or those
 
 import os
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
 from connectors import aws_manifest, raw
 from connectors.aws_manifest import Manifest, is_data, is_manifest, month_of
-from connectors.base import Delivery, ExportSource, Receipt, RemoteFile, Store
+from connectors.base import Delivery, ExportSource, Progress, Receipt, RemoteFile, Store
 from connectors.errors import UNREADABLE, WRONG_USE, DeliveryError
-from connectors.folder import FolderStore
 from connectors.naming import named
+from connectors.places import open_store
 
 
 def discover(source: ExportSource, month: str) -> list[Delivery]:
@@ -23,7 +24,7 @@ def discover(source: ExportSource, month: str) -> list[Delivery]:
     Raise `DeliveryError`: exit code 2 where there is none, 3 where the newest is damaged.
     """
     location = source.location
-    store = FolderStore(_whole_export(location))
+    store = open_store(replace(source, location=_whole_export(location)))
     files = [(_month(store, file), file) for file in store.listing()]
     manifests = [(period, file) for period, file in files if is_manifest(file)]
     candidates = _candidates(store, manifests, month)
@@ -35,9 +36,10 @@ def discover(source: ExportSource, month: str) -> list[Delivery]:
     return [Delivery(store.location, month, _without_manifest(location, month, data))]
 
 
-def fetch(delivery: Delivery, into: Path) -> Receipt:
+def fetch(source: ExportSource, delivery: Delivery, into: Path, progress: Progress) -> Receipt:
     """Copy the delivery to `into/<billing period>/<delivery id>` unless it is there already."""
-    return raw.fetch(FolderStore(delivery.location), delivery, into)
+    store = open_store(replace(source, location=delivery.location))
+    return raw.fetch(store, delivery, into, progress)
 
 
 def _whole_export(location: str) -> str:

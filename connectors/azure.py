@@ -8,15 +8,16 @@ folders tell which month they are of.
 """
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
 from connectors import azure_manifest, raw
 from connectors.azure_manifest import Blob, Run, is_data, is_manifest
-from connectors.base import Delivery, ExportSource, Receipt, RemoteFile, Store
+from connectors.base import Delivery, ExportSource, Progress, Receipt, RemoteFile, Store
 from connectors.days import days_of, month_days
 from connectors.errors import UNREADABLE, WRONG_USE, DeliveryError
-from connectors.folder import FolderStore
 from connectors.naming import named
+from connectors.places import open_store
 
 SPLIT_SUFFIXES = (".json", ".csv", ".csv.gz")
 FOCUS = "focus_export"
@@ -29,7 +30,7 @@ def discover(source: ExportSource, month: str) -> list[Delivery]:
     Raise `DeliveryError`: exit code 2 where there is none, where the runs are of more than one
     export, or of cost that the source is not said to hold; 3 where no run is complete.
     """
-    store = FolderStore(source.location)
+    store = open_store(source)
     files = store.listing()
     manifests = [file for file in files if is_manifest(file)]
     if not manifests:
@@ -43,19 +44,20 @@ def discover(source: ExportSource, month: str) -> list[Delivery]:
     return _complete(store, files, of_month, month)
 
 
-def discover_splits(location: str, month: str) -> Delivery | None:
-    """Return the split files of `month` below `location`; None where there are none.
+def discover_splits(source: ExportSource, month: str) -> Delivery | None:
+    """Return the split files of `month` below the location; None where there are none.
 
     Raise `DeliveryError` (exit code 2) where the location is not a folder.
     """
-    store = FolderStore(location)
+    store = open_store(source)
     files = tuple(file for file in store.listing() if _may_split(store, file, month))
     return Delivery(store.location, month, files) if files else None
 
 
-def fetch(delivery: Delivery, into: Path) -> Receipt:
+def fetch(source: ExportSource, delivery: Delivery, into: Path, progress: Progress) -> Receipt:
     """Copy the delivery to `into/<billing period>/<delivery id>` unless it is there already."""
-    return raw.fetch(FolderStore(delivery.location), delivery, into)
+    store = open_store(replace(source, location=delivery.location))
+    return raw.fetch(store, delivery, into, progress)
 
 
 # ------------------------------------------------------------------------------- the runs

@@ -1,7 +1,8 @@
 """The words every connector speaks: a remote file, a delivery, a receipt."""
 
 import hashlib
-from collections.abc import Sequence
+import threading
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -14,12 +15,42 @@ from pydantic import AwareDatetime, BaseModel, ConfigDict
 class ExportSource:
     """Where a source's exports are, and what they are said to hold.
 
-    metric: `amortized` or `actual`; None where the export may hold both.
+    metric: `amortized` or `actual`; None where the export may hold both. endpoint: the address of
+    the provider's service where it is not the usual one. role: the role to read with.
     """
 
     location: str
     dataset: str
     metric: str | None = None
+    endpoint: str | None = None
+    role: str | None = None
+    maximum_bytes_billed: int | None = None
+
+
+Progress = Callable[[str, int, int], None]
+"""Told of a file's name, its bytes so far and its bytes in all; called from several threads."""
+
+
+def silent(name: str, done: int, size: int) -> None:
+    """Tell nobody of the progress."""
+
+
+class Meter:
+    """What was asked of a provider; several threads may add to it."""
+
+    def __init__(self) -> None:
+        self.calls = 0
+        self.bytes = 0
+        self.retries = 0
+        self._lock = threading.Lock()
+
+    # `bytes` is the word for it in receipts too.
+    def add(self, *, calls: int = 0, bytes: int = 0, retries: int = 0) -> None:  # noqa: A002
+        """Count."""
+        with self._lock:
+            self.calls += calls
+            self.bytes += bytes
+            self.retries += retries
 
 
 @dataclass(frozen=True)
@@ -77,7 +108,10 @@ class ReceiptFile(BaseModel):
 
 
 class Receipt(BaseModel):
-    """What was fetched, from where and when; lies beside the copies as `receipt.json`."""
+    """What was fetched, from where and when; lies beside the copies as `receipt.json`.
+
+    calls, bytes, retries: what the fetch took; a copy from a folder takes no calls.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -88,22 +122,36 @@ class Receipt(BaseModel):
     fetched_at: AwareDatetime
     files: tuple[ReceiptFile, ...]
     manifest: ReceiptFile | None
+    calls: int = 0
+    bytes: int = 0
+    retries: int = 0
 
 
 class Store(Protocol):
-    """A place with files: a folder, later a bucket."""
+    """A place with files: a folder, a bucket, a container."""
 
     @property
     def location(self) -> str:
         """The place, as a person writes it."""
 
+    @property
+    def meter(self) -> Meter:
+        """What was asked of this store so far."""
+
     def listing(self) -> Sequence[RemoteFile]:
         """Return every file below the location, sorted by path."""
+
+    def find(self, name: str) -> RemoteFile | None:
+        """Return the file below the location of this full name: its uri, or its whole key.
+
+        A listing may be older than a manifest; this asks the provider for the one file. None
+        where there is none, or where the listing of this kind of place is never behind.
+        """
 
     def read(self, file: RemoteFile) -> bytes:
         """Return the content of a small file. Raise `DeliveryError` where it cannot be read."""
 
-    def copy(self, file: RemoteFile, target: Path) -> str:
+    def copy(self, file: RemoteFile, target: Path, progress: Progress) -> str:
         """Write an exact copy to `target` and return its sha256.
 
         Raise `DeliveryError` where the file cannot be read or is no longer the listed one.
@@ -119,7 +167,9 @@ class Connector(Protocol):
         Raise `DeliveryError`: exit code 2 where there is none, 3 where the newest is damaged.
         """
 
-    def fetch(self, delivery: Delivery, into: Path) -> Receipt:
+    def fetch(
+        self, source: ExportSource, delivery: Delivery, into: Path, progress: Progress
+    ) -> Receipt:
         """Copy the delivery to `into/<billing period>/<delivery id>` unless it is there already.
 
         `into` is the folder `raw/<source>` of the lake. Raise `DeliveryError`.
@@ -129,8 +179,10 @@ class Connector(Protocol):
 class SplitConnector(Connector, Protocol):
     """A provider whose split of cluster cost is delivered apart from the bill."""
 
-    def discover_splits(self, location: str, month: str) -> Delivery | None:
-        """Return the split files of `month` below `location`; None where there are none.
+    def discover_splits(self, source: ExportSource, month: str) -> Delivery | None:
+        """Return the split files of `month` below the location; None where there are none.
+
+        An empty location asks the provider itself.
 
         Raise `DeliveryError` where the location is not there or cannot be read.
         """

@@ -8,12 +8,11 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import BinaryIO
 
-from connectors.base import RemoteFile
+from connectors.base import Meter, Progress, RemoteFile
 from connectors.errors import UNREADABLE, WRONG_USE, DeliveryError
 
 CHUNK_BYTES = 1 << 20
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
 TABLE = re.compile(r"(?:[\w.-]+:)?[\w-]+\.[\w$-]+\.[\w$*-]+")
 
 
@@ -22,8 +21,9 @@ class FolderStore:
 
     def __init__(self, location: str) -> None:
         """Raise `DeliveryError` (exit code 2) where `location` is not a folder."""
-        _refuse_address(location)
+        _refuse_table(location)
         self.location = location
+        self.meter = Meter()
         self._root = _resolved(Path(location))
         if not self._root.is_dir():
             raise DeliveryError(
@@ -41,18 +41,25 @@ class FolderStore:
         except OSError as error:
             raise self._unreadable(str(error.filename), error) from error
 
+    def find(self, name: str) -> RemoteFile | None:  # noqa: ARG002
+        """Return None: a folder has no files that its listing does not show."""
+        return None
+
     def read(self, file: RemoteFile) -> bytes:
         """Return the content of a small file."""
         with self._open(file) as stream:
             return stream.read()
 
-    def copy(self, file: RemoteFile, target: Path) -> str:
+    def copy(self, file: RemoteFile, target: Path, progress: Progress) -> str:
         """Write an exact copy to `target` and return its sha256."""
-        digest = hashlib.sha256()
+        digest, done = hashlib.sha256(), 0
         with self._open(file) as stream, target.open("wb") as copy:
             while chunk := stream.read(CHUNK_BYTES):
                 digest.update(chunk)
                 copy.write(chunk)
+                done += len(chunk)
+                self.meter.add(bytes=len(chunk))
+                progress(target.name, done, file.size)
             copy.flush()
             os.fsync(copy.fileno())
         if self._remote(self._root / file.path) != file or target.stat().st_size != file.size:
@@ -116,19 +123,16 @@ def is_table(location: str) -> bool:
     return TABLE.fullmatch(location) is not None
 
 
-def _refuse_address(location: str) -> None:
-    """Refuse an address. What it may hold as a secret, a user or a signature, is not shown."""
-    scheme = SCHEME.match(location)
-    if scheme is None and not is_table(location):
-        return
-    raise DeliveryError(
-        "this version reads exports from folders",
-        exit_code=WRONG_USE,
-        where=re.sub(r"(?<=://)[^/]*@|[?#].*", "", location),
-        expected="a folder with the files of a billing export",
-        got=f"an address that begins with {scheme[0]}" if scheme else "the name of a table",
-        hint="copy the files of the export to a folder and name that; `./` makes a name a path",
-    )
+def _refuse_table(location: str) -> None:
+    if is_table(location):
+        raise DeliveryError(
+            "a table is no place with files",
+            exit_code=WRONG_USE,
+            where=location,
+            expected="a folder with the files of a billing export",
+            got="the name of a table",
+            hint="correct `location` of the source; `./` makes a name a path",
+        )
 
 
 def _resolved(path: Path) -> Path:

@@ -10,14 +10,15 @@ hold the same rows, nobody can tell which of them counts, and the location is re
 import os
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path, PurePosixPath
 
 from connectors import raw
-from connectors.base import Delivery, ExportSource, Receipt, RemoteFile
+from connectors.base import Delivery, ExportSource, Progress, Receipt, RemoteFile
 from connectors.errors import WRONG_USE, DeliveryError
-from connectors.folder import FolderStore, is_table
+from connectors.folder import is_table
+from connectors.places import open_store
 
 JSON_SUFFIXES = (".json", ".jsonl", ".ndjson")
 DATA_SUFFIXES = (".parquet", ".csv", ".csv.gz", *JSON_SUFFIXES, *(f"{s}.gz" for s in JSON_SUFFIXES))
@@ -45,7 +46,7 @@ def discover(source: ExportSource, month: str) -> list[Delivery]:
     location = source.location
     if is_table(location):
         _refuse_table(location)
-    store = FolderStore(location)
+    store = open_store(source)
     data = [file for file in store.listing() if _is_data(file)]
     months = {file.path: _month(location, file) for file in data}
     files = tuple(file for file in data if months[file.path] in (month, None))
@@ -57,9 +58,10 @@ def discover(source: ExportSource, month: str) -> list[Delivery]:
     return [Delivery(store.location, month, files)]
 
 
-def fetch(delivery: Delivery, into: Path) -> Receipt:
+def fetch(source: ExportSource, delivery: Delivery, into: Path, progress: Progress) -> Receipt:
     """Copy the delivery to `into/<billing period>/<delivery id>` unless it is there already."""
-    return raw.fetch(FolderStore(delivery.location), delivery, into)
+    store = open_store(replace(source, location=delivery.location))
+    return raw.fetch(store, delivery, into, progress)
 
 
 def _refuse_table(location: str) -> None:

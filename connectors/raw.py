@@ -9,14 +9,14 @@ import shutil
 from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
 
-from connectors.base import Delivery, Receipt, ReceiptFile, RemoteFile, Store
+from connectors.base import Delivery, Progress, Receipt, ReceiptFile, RemoteFile, Store
 from connectors.errors import UNREADABLE, DeliveryError
 
 RECEIPT = "receipt.json"
 PARTIAL = ".partial-"
 
 
-def fetch(store: Store, delivery: Delivery, into: Path) -> Receipt:
+def fetch(store: Store, delivery: Delivery, into: Path, progress: Progress) -> Receipt:
     """Copy `delivery` to `into/<billing period>/<delivery id>` unless it is there already.
 
     Raise `DeliveryError` (exit code 3) where a file cannot be read or written.
@@ -27,7 +27,7 @@ def fetch(store: Store, delivery: Delivery, into: Path) -> Receipt:
         return there
     try:
         _remove_leftovers(target.parent)
-        return _copy(store, delivery, target)
+        return _copy(store, delivery, target, progress)
     except OSError as error:
         raise DeliveryError(
             "the delivery cannot be copied",
@@ -59,11 +59,15 @@ def _remove_leftovers(period: Path) -> None:
         shutil.rmtree(leftover)
 
 
-def _copy(store: Store, delivery: Delivery, target: Path) -> Receipt:
+def _copy(store: Store, delivery: Delivery, target: Path, progress: Progress) -> Receipt:
     partial = target.parent / f"{PARTIAL}{secrets.token_hex(4)}"
     partial.mkdir(parents=True)
     names = _names(delivery)
-    copies = {file.path: _copy_file(store, file, partial, names) for file in delivery.everything}
+    copies = {
+        file.path: _described(file, name, _copy_file(store, file, partial / name, progress))
+        for file in delivery.everything
+        for name in (names[file.path],)
+    }
     receipt = Receipt(
         delivery=delivery.id,
         billing_period=delivery.month,
@@ -72,6 +76,9 @@ def _copy(store: Store, delivery: Delivery, target: Path) -> Receipt:
         fetched_at=datetime.now(UTC),
         files=tuple(copies[file.path] for file in delivery.files),
         manifest=copies[delivery.manifest.path] if delivery.manifest else None,
+        calls=store.meter.calls,
+        bytes=store.meter.bytes,
+        retries=store.meter.retries,
     )
     (partial / RECEIPT).write_text(receipt.model_dump_json(indent=2) + "\n", encoding="utf-8")
     if target.exists():
@@ -80,18 +87,20 @@ def _copy(store: Store, delivery: Delivery, target: Path) -> Receipt:
     return receipt
 
 
-def _copy_file(store: Store, file: RemoteFile, partial: Path, names: dict[str, str]) -> ReceiptFile:
-    name = names[file.path]
-    target = partial / name
-    target.parent.mkdir(parents=True, exist_ok=True)
+def _described(file: RemoteFile, name: str, sha256: str) -> ReceiptFile:
     return ReceiptFile(
         name=name,
         uri=file.uri,
         size=file.size,
         modified=file.modified,
         etag=file.etag,
-        sha256=store.copy(file, target),
+        sha256=sha256,
     )
+
+
+def _copy_file(store: Store, file: RemoteFile, target: Path, progress: Progress) -> str:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    return store.copy(file, target, progress)
 
 
 def _names(delivery: Delivery) -> dict[str, str]:

@@ -120,7 +120,8 @@ def _splits(source: Source, month: str, now: datetime) -> Checked:
     """Say whether somebody splits the cost of the clusters, where the export does not."""
     provider, found = PROVIDERS[source.provider], None
     if source.split_location is not None:
-        found = provider.split_connector.discover_splits(source.split_location, month)
+        export = ExportSource(source.split_location, source.dataset, source.metric)
+        found = provider.split_connector.discover_splits(export, month)
     named = " and ".join(source.splits)
     return Checked(
         check="split_files",

@@ -1,8 +1,9 @@
 """A source's newest delivery of a month, copied into the lake."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 
-from connectors.base import Delivery, ExportSource
+from connectors.base import ExportSource, Receipt, silent
 from pipelines.config import Config
 from pipelines.errors import ConfigurationError
 from pipelines.lake import Lake
@@ -47,16 +48,18 @@ def fetch(source: Source, config: Config, month: str, lake: Lake) -> Fetched:
     """
     provider = PROVIDERS[source.provider]
     export = ExportSource(source.location, source.dataset, source.metric)
-    found = [(provider.connector.discover(export, month)[0], False)]
+    found = [(export, provider.connector.discover(export, month)[0], False)]
     if source.split_location is not None:
-        split = provider.split_connector.discover_splits(source.split_location, month)
-        found += [(split, True)] if split is not None else []
+        apart = replace(export, location=source.split_location)
+        split = provider.split_connector.discover_splits(apart, month)
+        found += [(apart, split, True)] if split is not None else []
+    folder = lake.path / "raw" / source.id
     return Fetched(
         provider=provider,
         context=context_of(source, config, month),
         deliveries=tuple(
-            _copied(provider, source, delivery, lake, is_split=is_split)
-            for delivery, is_split in found
+            _copied(provider.connector.fetch(where, delivery, folder, silent), folder, is_split)
+            for where, delivery, is_split in found
         ),
     )
 
@@ -100,11 +103,7 @@ def refuse_missing_views(config: Config, month: str) -> None:
             )
 
 
-def _copied(
-    provider: Provider, source: Source, delivery: Delivery, lake: Lake, *, is_split: bool
-) -> Copied:
-    folder = lake.path / "raw" / source.id
-    receipt = provider.connector.fetch(delivery, folder)
+def _copied(receipt: Receipt, folder: Path, is_split: bool) -> Copied:  # noqa: FBT001
     copies = folder / receipt.billing_period / receipt.delivery
     return Copied(
         delivery=receipt.delivery,

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from connectors import aws, raw
-from connectors.base import Connector, Delivery, ExportSource, Receipt, RemoteFile, Store
+from connectors.base import Connector, Delivery, ExportSource, Receipt, RemoteFile, Store, silent
 from connectors.errors import DeliveryError
 from connectors.folder import EPOCH, FolderStore
 from connectors.naming import named
@@ -233,33 +233,32 @@ def test_a_location_that_is_no_folder(tmp_path: Path, location: str) -> None:
     assert error.hint
 
 
-ACCOUNT = "https://acme.blob.example/exports/daily"
-
-
 @pytest.mark.parametrize(
-    ("location", "where", "got"),
+    ("location", "what", "where"),
     [
-        ("s3://acme/exports/data", "s3://acme/exports/data", "an address that begins with s3://"),
-        ("gs://acme/exports", "gs://acme/exports", "an address that begins with gs://"),
-        (f"{ACCOUNT}?sv=1&sig=geheim", ACCOUNT, "an address that begins with https://"),
-        (f"{ACCOUNT}#geheim", ACCOUNT, "an address that begins with https://"),
-        ("https://me:geheim@acme.example/x", "https://acme.example/x", None),
-        ("acme-1.exports.table_1", "acme-1.exports.table_1", "the name of a table"),
-        ("example.com:acme.exports.t_*", "example.com:acme.exports.t_*", "the name of a table"),
+        ("ftp://acme/exports", "no such kind of place", None),
+        ("acme-1.exports.table_1", "a table is no place with files", None),
+        ("example.com:acme.exports.t_*", "a table is no place with files", None),
+        *(
+            (f"{address}{secret}", "the location holds more than an address", where or address)
+            for address, secret, where in [
+                ("https://acme.blob.example/exports/daily", "?sv=1&sig=geheim", None),
+                ("https://acme.blob.example/exports/daily", "#geheim\ngeheim", None),
+                ("https://me:geheim@acme.example/x", "", "https://acme.example/x"),
+                ("s3://me:geheim@acme/x", "", "s3://acme/x"),
+            ]
+        ),
     ],
 )
-def test_an_address_is_no_folder_and_its_secrets_are_not_shown(
-    location: str, where: str, got: str | None
+def test_what_is_no_place_with_files_is_refused_and_its_secrets_are_not_shown(
+    location: str, what: str, where: str | None
 ) -> None:
     with pytest.raises(DeliveryError) as caught:
         aws.discover(ExportSource(location, "cur2"), MONTH)
     error = caught.value
-    assert (error.exit_code, error.what) == (2, "this version reads exports from folders")
-    assert (error.where, error.got) == (where, got or "an address that begins with https://")
-    assert error.expected == "a folder with the files of a billing export"
-    assert error.hint == (
-        "copy the files of the export to a folder and name that; `./` makes a name a path"
-    )
+    assert (error.exit_code, error.what) == (2, what)
+    assert error.where == (where or location)
+    assert "geheim" not in f"{error.expected} {error.got} {error.hint}"
 
 
 def test_a_folder_named_like_a_table_is_written_as_a_path(
@@ -357,12 +356,12 @@ def test_a_link_never_leads_outside(tmp_path: Path) -> None:
     write(tmp_path / "in/manifest-Manifest.json", manifest("a.csv"))
     (tmp_path / "in/a.csv").symlink_to(tmp_path / "secret.csv")
     with pytest.raises(DeliveryError, match="a link leads outside the location") as caught:
-        aws.fetch(newest(tmp_path / "in"), tmp_path / "raw")
+        fetched(tmp_path / "in", tmp_path / "raw")
     assert caught.value.exit_code == 3
     (tmp_path / "in/a.csv").unlink()
     write(tmp_path / "in/files/real.csv", "inside")
     (tmp_path / "in/a.csv").symlink_to("files/real.csv")
-    receipt = aws.fetch(newest(tmp_path / "in"), tmp_path / "raw")
+    receipt = fetched(tmp_path / "in", tmp_path / "raw")[0]
     assert [file.sha256 for file in receipt.files] == [hashlib.sha256(b"inside").hexdigest()]
 
 
@@ -381,7 +380,11 @@ def test_links_in_a_circle(tmp_path: Path) -> None:
 
 def fetched(location: Path, into: Path) -> tuple[Receipt, Path]:
     delivery = newest(location)
-    return aws.fetch(delivery, into), raw.folder(delivery, into)
+    return copied(delivery, into), raw.folder(delivery, into)
+
+
+def copied(delivery: Delivery, into: Path) -> Receipt:
+    return aws.fetch(export(Path(delivery.location)), delivery, into, silent)
 
 
 def tree(root: Path) -> dict[str, bytes]:
@@ -464,7 +467,7 @@ def test_a_file_that_changes_while_it_is_copied(tmp_path: Path) -> None:
     delivery = newest(overwritten(tmp_path / "store"))
     write(tmp_path / f"store/billing/acme/data/{PERIOD}/acme-00001.snappy.parquet", "longer now")
     with pytest.raises(DeliveryError, match="changed while it was copied") as caught:
-        aws.fetch(delivery, tmp_path / "raw")
+        copied(delivery, tmp_path / "raw")
     assert caught.value.exit_code == 3
     assert visible(tmp_path / "raw" / MONTH) == []
 
@@ -473,7 +476,7 @@ def test_a_file_that_cannot_be_read_is_one_sentence(tmp_path: Path) -> None:
     delivery = newest(overwritten(tmp_path / "store"))
     (tmp_path / f"store/billing/acme/data/{PERIOD}/acme-00001.snappy.parquet").unlink()
     with pytest.raises(DeliveryError, match="cannot be read") as caught:
-        aws.fetch(delivery, tmp_path / "raw")
+        copied(delivery, tmp_path / "raw")
     assert (caught.value.exit_code, caught.value.got) == (3, "No such file or directory")
 
 

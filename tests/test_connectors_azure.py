@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from connectors import azure, raw
-from connectors.base import Delivery, ExportSource, SplitConnector
+from connectors.base import Delivery, ExportSource, Receipt, SplitConnector, silent
 from connectors.errors import DeliveryError
 
 MONTH = "2026-10"
@@ -456,7 +456,7 @@ def test_a_location_without_files(tmp_path: Path) -> None:
 
 
 def splits(location: Path, month: str = MONTH) -> list[str] | None:
-    delivery = azure.discover_splits(str(location), month)
+    delivery = azure.discover_splits(source(location), month)
     assert delivery is None or (delivery.month, delivery.manifest) == (month, None)
     return None if delivery is None else [file.path for file in delivery.files]
 
@@ -518,15 +518,15 @@ def test_the_name_of_the_location_tells_the_month_of_files_that_do_not(tmp_path:
 def test_no_split_files(tmp_path: Path) -> None:
     assert splits(tmp_path) is None
     with pytest.raises(DeliveryError, match="no such folder") as caught:
-        azure.discover_splits(str(tmp_path / "nowhere"), MONTH)
+        azure.discover_splits(source(tmp_path / "nowhere"), MONTH)
     assert caught.value.exit_code == 2
 
 
 def test_copies_of_split_files_keep_the_folders_that_tell_their_day(tmp_path: Path) -> None:
     write(tmp_path / "splits/2026-10-14/answer.json", "{}")
-    delivery = azure.discover_splits(str(tmp_path / "splits"), MONTH)
+    delivery = azure.discover_splits(source(tmp_path / "splits"), MONTH)
     assert delivery is not None
-    receipt = azure.fetch(delivery, tmp_path / "raw")
+    receipt = copied(delivery, tmp_path / "raw")
     assert [file.name for file in receipt.files] == ["2026-10-14/answer.json"]
     assert (raw.folder(delivery, tmp_path / "raw") / "2026-10-14/answer.json").read_text() == "{}"
 
@@ -534,10 +534,14 @@ def test_copies_of_split_files_keep_the_folders_that_tell_their_day(tmp_path: Pa
 # ------------------------------------------------------------------------------ the copies
 
 
+def copied(delivery: Delivery, into: Path) -> Receipt:
+    return azure.fetch(source(delivery.location), delivery, into, silent)
+
+
 def test_copies_are_exact_and_the_manifest_lies_beside_them(tmp_path: Path) -> None:
     manifest = run(tmp_path / "export", "daily/20261001-20261031/aaaa")
     (delivery,) = discovered(tmp_path / "export")
-    receipt = azure.fetch(delivery, tmp_path / "raw")
+    receipt = copied(delivery, tmp_path / "raw")
     assert [(file.name, file.sha256) for file in receipt.files] == [
         (PART, hashlib.sha256(b"daily/20261001-20261031/aaaa").hexdigest())
     ]
@@ -554,7 +558,7 @@ def test_a_link_never_leads_outside(tmp_path: Path) -> None:
     part.symlink_to(tmp_path / "secret.csv")
     edited(tmp_path / "export/aaaa/manifest.json", blobs=[{"blobName": f"acme/aaaa/{PART}"}])
     with pytest.raises(DeliveryError, match="a link leads outside the location") as caught:
-        azure.fetch(discovered(tmp_path / "export")[0], tmp_path / "raw")
+        copied(discovered(tmp_path / "export")[0], tmp_path / "raw")
     assert caught.value.exit_code == 3
     assert list((tmp_path / "raw" / MONTH).glob("[!.]*")) == []
 
@@ -567,14 +571,6 @@ def test_a_manifest_that_is_a_link_outside(tmp_path: Path) -> None:
     error = refusal(tmp_path / "export")
     assert (error.exit_code, error.what) == (3, "a link leads outside the location")
     assert error.where == link.as_uri()
-
-
-@pytest.mark.parametrize("splits_too", [False, True])
-def test_a_container_is_not_read_by_this_version(splits_too: bool) -> None:
-    address = "https://user:word@acme.blob.example/exports?sig=geheim#x"
-    with pytest.raises(DeliveryError, match="this version reads exports from folders") as caught:
-        azure.discover_splits(address, MONTH) if splits_too else discovered(address)
-    assert caught.value.exit_code == 2
 
 
 def test_the_module_is_a_connector_with_splits() -> None:

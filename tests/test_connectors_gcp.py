@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from connectors import gcp
-from connectors.base import Connector, ExportSource
+from connectors.base import Connector, Delivery, ExportSource, Receipt, silent
 from connectors.errors import DeliveryError
 
 MONTH = "2026-10"
@@ -230,14 +230,8 @@ def test_a_table_that_can_never_be_the_source(table: str, got: str) -> None:
 @pytest.mark.parametrize("project", ["acme-billing", "example.com:acme-billing"])
 def test_the_right_table_is_not_read_by_this_version(project: str) -> None:
     error = refusal(f"{project}.exports.gcp_billing_export_resource_v1_0A1B_2C3D")
-    assert (error.exit_code, error.what) == (2, "this version reads exports from folders")
+    assert (error.exit_code, error.what) == (2, "a table is no place with files")
     assert error.got == "the name of a table"
-
-
-def test_a_bucket_is_not_read_by_this_version() -> None:
-    error = refusal("gs://acme-billing/detailed")
-    assert (error.exit_code, error.what) == (2, "this version reads exports from folders")
-    assert error.got == "an address that begins with gs://"
 
 
 def test_a_location_that_is_no_folder(tmp_path: Path) -> None:
@@ -251,12 +245,16 @@ def test_a_location_that_is_no_folder(tmp_path: Path) -> None:
 # ------------------------------------------------------------------------------ the copies
 
 
+def copied(delivery: Delivery, into: Path) -> Receipt:
+    return gcp.fetch(ExportSource(delivery.location, "gke_detailed"), delivery, into, silent)
+
+
 def test_copies_are_exact_and_keep_their_folders(tmp_path: Path) -> None:
     packed = gzip.compress(b'{"cost": 1}\n')
     location = laid_out(tmp_path / "export", "2026-10-05/a.json", "2026-10-06/a.json.gz")
     (location / "2026-10-06/a.json.gz").write_bytes(packed)
     (delivery,) = gcp.discover(ExportSource(str(location), "gke_detailed"), MONTH)
-    receipt = gcp.fetch(delivery, tmp_path / "raw/gcp-prod")
+    receipt = copied(delivery, tmp_path / "raw/gcp-prod")
     assert [(file.name, file.sha256) for file in receipt.files] == [
         ("2026-10-05/a.json", hashlib.sha256(b"2026-10-05/a.json").hexdigest()),
         ("2026-10-06/a.json.gz", hashlib.sha256(packed).hexdigest()),
@@ -271,7 +269,7 @@ def test_a_link_never_leads_outside(tmp_path: Path) -> None:
     (tmp_path / "export/b.json").symlink_to(tmp_path / "secret.json")
     (delivery,) = gcp.discover(ExportSource(str(tmp_path / "export"), "gke_detailed"), MONTH)
     with pytest.raises(DeliveryError, match="a link leads outside the location") as caught:
-        gcp.fetch(delivery, tmp_path / "raw")
+        copied(delivery, tmp_path / "raw")
     assert caught.value.exit_code == 3
     assert list((tmp_path / "raw" / MONTH).glob("[!.]*")) == []
 
