@@ -1,11 +1,13 @@
 """The raw stage of the lake: exact copies of a delivery with a receipt.
 
 A delivery is copied into a hidden folder and renamed when it is complete, receipt included: what
-can be seen under `raw/<source>/<billing period>/` is whole.
+can be seen under `raw/<source>/<billing period>/` is whole. The hidden folder is named after the
+delivery and notes what is finished, so that a fetch that broke off is continued.
 """
 
-import secrets
 import shutil
+from collections.abc import Iterator
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
 
@@ -14,6 +16,7 @@ from connectors.errors import UNREADABLE, DeliveryError
 
 RECEIPT = "receipt.json"
 PARTIAL = ".partial-"
+FINISHED = ".finished"
 
 
 def fetch(store: Store, delivery: Delivery, into: Path, progress: Progress) -> Receipt:
@@ -26,7 +29,7 @@ def fetch(store: Store, delivery: Delivery, into: Path, progress: Progress) -> R
     if there is not None:
         return there
     try:
-        _remove_leftovers(target.parent)
+        _remove_leftovers(target)
         return _copy(store, delivery, target, progress)
     except OSError as error:
         raise DeliveryError(
@@ -53,20 +56,22 @@ def _receipt(target: Path) -> Receipt | None:
     return receipt if sizes == [file.size for file in receipt.files] else None
 
 
-def _remove_leftovers(period: Path) -> None:
-    """Remove what killed runs left behind; only one run at a time writes to a lake."""
-    for leftover in period.glob(f"{PARTIAL}*"):
-        shutil.rmtree(leftover)
+def _remove_leftovers(target: Path) -> None:
+    """Remove what was begun of other deliveries; only one run at a time writes to a lake."""
+    for leftover in target.parent.glob(f"{PARTIAL}*"):
+        if leftover != _partial(target):
+            shutil.rmtree(leftover)
+
+
+def _partial(target: Path) -> Path:
+    return target.with_name(f"{PARTIAL}{target.name}")
 
 
 def _copy(store: Store, delivery: Delivery, target: Path, progress: Progress) -> Receipt:
-    partial = target.parent / f"{PARTIAL}{secrets.token_hex(4)}"
-    partial.mkdir(parents=True)
-    names = _names(delivery)
+    begun, names = _Begun(_partial(target)), _names(delivery)
     copies = {
-        file.path: _described(file, name, _copy_file(store, file, partial / name, progress))
+        file.path: begun.copy(store, file, names[file.path], progress)
         for file in delivery.everything
-        for name in (names[file.path],)
     }
     receipt = Receipt(
         delivery=delivery.id,
@@ -80,11 +85,52 @@ def _copy(store: Store, delivery: Delivery, target: Path, progress: Progress) ->
         bytes=store.meter.bytes,
         retries=store.meter.retries,
     )
-    (partial / RECEIPT).write_text(receipt.model_dump_json(indent=2) + "\n", encoding="utf-8")
-    if target.exists():
-        shutil.rmtree(target)
-    partial.rename(target)
+    begun.publish(receipt, target)
     return receipt
+
+
+class _Begun:
+    """The hidden folder of a copy under way, with a note of each file that is finished."""
+
+    def __init__(self, folder: Path) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self._folder = folder
+        self._notes = folder / FINISHED
+        self._finished = set(self._read()) if self._notes.exists() else set()
+
+    def _read(self) -> Iterator[ReceiptFile]:
+        """Yield what is noted, except what a kill cut off."""
+        for line in self._notes.read_bytes().splitlines():
+            with suppress(ValueError):
+                yield ReceiptFile.model_validate_json(line)
+
+    def copy(self, store: Store, file: RemoteFile, name: str, progress: Progress) -> ReceiptFile:
+        """Copy one file, unless the very same one is here already."""
+        target = self._folder / name
+        if PurePosixPath(name).is_absolute() or ".." in name.split("/"):
+            raise _outside(file)
+        for copied in self._finished:
+            if copied == _described(file, name, copied.sha256) and _size(target) == file.size:
+                progress(target.name, file.size, file.size)
+                return copied
+        target.parent.mkdir(parents=True, exist_ok=True)
+        copied = _described(file, name, store.copy(file, target, progress))
+        with self._notes.open("a", encoding="utf-8") as notes:
+            notes.write(f"\n{copied.model_dump_json()}\n")
+        return copied
+
+    def publish(self, receipt: Receipt, target: Path) -> None:
+        """Show the whole copy, in place of one that is damaged."""
+        text = receipt.model_dump_json(indent=2) + "\n"
+        (self._folder / RECEIPT).write_text(text, encoding="utf-8")
+        if target.exists():
+            shutil.rmtree(target)
+        self._notes.unlink()
+        self._folder.rename(target)
+
+
+def _size(path: Path) -> int | None:
+    return path.stat().st_size if path.is_file() else None
 
 
 def _described(file: RemoteFile, name: str, sha256: str) -> ReceiptFile:
@@ -98,9 +144,15 @@ def _described(file: RemoteFile, name: str, sha256: str) -> ReceiptFile:
     )
 
 
-def _copy_file(store: Store, file: RemoteFile, target: Path, progress: Progress) -> str:
-    target.parent.mkdir(parents=True, exist_ok=True)
-    return store.copy(file, target, progress)
+def _outside(file: RemoteFile) -> DeliveryError:
+    return DeliveryError(
+        "the name of a file leads outside the delivery",
+        exit_code=UNREADABLE,
+        where=file.uri,
+        expected="names below the location",
+        got=file.path,
+        hint="rename the file, or set `location` to another folder",
+    )
 
 
 def _names(delivery: Delivery) -> dict[str, str]:

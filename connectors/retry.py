@@ -7,6 +7,8 @@ none goes on in the middle of a body that broke off. So it is done here, and onl
 import random
 import time
 from collections.abc import Callable
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from typing import TypeVar
 
 from connectors.base import Meter
@@ -29,7 +31,26 @@ class Transient(Exception):  # noqa: N818
         self.wait = wait
 
 
-def persist(call: Callable[[], T], *, meter: Meter, what: str, tries: int = 6) -> T:
+def seconds(asked: str | None) -> float | None:
+    """Return the seconds that a Retry-After header asks to wait; None where it says nothing."""
+    text = (asked or "").strip()
+    if text.isdigit():
+        return float(text)
+    try:
+        moment = parsedate_to_datetime(text)
+    except ValueError:
+        return None
+    return max((moment.astimezone(UTC) - datetime.now(UTC)).total_seconds(), 0.0)
+
+
+def persist(
+    call: Callable[[], T],
+    *,
+    meter: Meter,
+    what: str,
+    tries: int = 6,
+    sleep: Callable[[float], object] = time.sleep,
+) -> T:
     """Return what `call` returns, called again while it raises `Transient`.
 
     Raise `DeliveryError` (exit code 3) that names `what` and the last cause after `tries`, or
@@ -43,7 +64,7 @@ def persist(call: Callable[[], T], *, meter: Meter, what: str, tries: int = 6) -
         if attempt == tries - 1 or (last.wait or 0) > PATIENCE:
             break
         meter.add(retries=1)
-        time.sleep(_wait(attempt, last.wait))
+        sleep(_wait(attempt, last.wait))
     raise _given_up(what, attempt + 1, last)
 
 
