@@ -9,11 +9,10 @@ from transforms.azure.choose import Chosen
 from transforms.azure.codes import AGENT_BUCKETS, CHARGE_TYPES, QUERY_BUCKET, SPLIT_CATEGORIES
 from transforms.azure.shares import Shared
 from transforms.money import zero
+from transforms.notices import NAME_IT, Code, Notice, of_currencies, of_spellings, of_unknown
 from transforms.sliced import Context, finding
 
-Notice = dict[str, str | None]
-
-_NAME_IT = "tell us the value and what it means; until then its cost stays unclassified"
+_CODES = {"charge_type": Code("unknown_charge_type", ", ".join(CHARGE_TYPES))}
 _GROUP = ["sub_account_id", "resource_group"]
 _ADD = 'add to `clusters` of the source: "{}" = {{ node_resource_group = "{}" }}'
 _ASK = "`az aks list --query '[].[id, nodeResourceGroup]'` shows it; add it to `clusters`"
@@ -22,19 +21,7 @@ _ASK = "`az aks list --query '[].[id, nodeResourceGroup]'` shows it; add it to `
 def of_codes(charges: pl.DataFrame, view: str, context: Context) -> Iterator[Notice]:
     """Charge types that no list names: each with file and value."""
     unknown = charges.filter(pl.col("unknown").is_not_null())
-    keys = ["charge_type", "source_file", "cluster_id"]
-    for row in unknown.group_by(keys).agg(pl.col(view).sum()).sort(keys).to_dicts():
-        yield finding(
-            context,
-            "unknown_charge_type",
-            "error",
-            cluster_id=row["cluster_id"],
-            where=row["source_file"],
-            expected=", ".join(CHARGE_TYPES),
-            actual=row["charge_type"] or "no value",
-            difference=row[view],
-            hint=_NAME_IT,
-        )
+    yield from of_unknown(unknown.with_columns(value="charge_type", amount=view), _CODES, context)
 
 
 def of_clusters(charges: pl.DataFrame, view: str, context: Context) -> Iterator[Notice]:
@@ -115,7 +102,7 @@ def _unknown_buckets(splits: pl.DataFrame, context: Context) -> Iterator[Notice]
             where=name,
             expected=", ".join((*AGENT_BUCKETS, *QUERY_BUCKET)),
             actual=word or "no value",
-            hint=_NAME_IT,
+            hint=NAME_IT,
         )
 
 
@@ -177,36 +164,9 @@ def of_source(
     charges: pl.DataFrame, spellings: pl.DataFrame, view: str, context: Context
 ) -> Iterator[Notice]:
     """Currencies, a metric that the rows contradict, spellings of labels."""
-    yield from _currencies(charges, view, context)
+    yield from of_currencies(charges, view, context)
+    yield from of_spellings(spellings, context)
     yield from _metric(charges, context)
-    for label, raws in _distinct(spellings, "label", "spellings"):
-        yield finding(
-            context,
-            "label_spellings",
-            "warning",
-            where=context.source,
-            expected=f"one tag for the label {label}",
-            actual=raws,
-            hint="where a row carries several, the first in the order shown counts",
-        )
-
-
-def _currencies(charges: pl.DataFrame, view: str, context: Context) -> Iterator[Notice]:
-    rows = charges.group_by("billing_currency").agg(pl.col("rows", view).sum())
-    ordered = rows.sort([pl.col("rows").neg(), pl.col("billing_currency")]).to_dicts()
-    expected = context.currency or next((row["billing_currency"] for row in ordered), None)
-    for row in ordered:
-        if row["billing_currency"] != expected:
-            yield finding(
-                context,
-                "second_currency",
-                "error",
-                where=context.source,
-                expected=expected,
-                actual=row["billing_currency"],
-                difference=row[view],
-                hint="amounts are kept apart and never added; give each currency its own source",
-            )
 
 
 def _metric(charges: pl.DataFrame, context: Context) -> Iterator[Notice]:
