@@ -18,14 +18,13 @@ from transforms.azure.columns import DATASETS, views_of
 from transforms.azure.shares import share
 from transforms.schema import TEXT
 from transforms.sliced import (
-    CLUSTER_BILLS,
-    TOTALS,
     Context,
     Sliced,
     as_slices,
+    cluster_bills,
     findings_frame,
     require_values,
-    typed,
+    totals,
 )
 
 _NEVER_EMPTY = {
@@ -53,8 +52,8 @@ def combine(parts: Mapping[str, pl.LazyFrame], context: Context) -> Sliced:
     spellings = parts["spellings"].collect()
     return Sliced(
         slices=as_slices(_finish(shared.slices, views), context),
-        totals=_totals(raw, views, context),
-        cluster_bills=_cluster_bills(charges, views, context),
+        totals=totals(raw, views, context),
+        cluster_bills=cluster_bills(charges, views, context),
         findings=findings_frame(
             [
                 *notices.of_codes(charges, views[0], context),
@@ -80,32 +79,6 @@ def _splits(parts: Mapping[str, pl.LazyFrame], context: Context) -> pl.DataFrame
         return parts["splits"].collect()
     labels = {f"label:{key}": TEXT for key in context.labels}
     return pl.DataFrame(schema={**SPLITS, **labels, "source_file": TEXT})
-
-
-def _totals(charges: pl.DataFrame, views: Sequence[str], context: Context) -> pl.DataFrame:
-    """What each fate of the raw rows adds up to."""
-    sums = [
-        charges.group_by("fate", "billing_currency").agg(
-            pl.col("rows").sum(),
-            amount=pl.col(view).sum(),
-            amount_abs=pl.col(f"{view}_abs").sum(),
-            cost_view=pl.lit(view),
-        )
-        for view in views
-    ]
-    return typed(pl.concat(sums), TOTALS, context)
-
-
-def _cluster_bills(charges: pl.DataFrame, views: Sequence[str], context: Context) -> pl.DataFrame:
-    """Each cluster's bill, summed before anything is split."""
-    charged = charges.filter(pl.col("cluster_id").is_not_null())
-    sums = [
-        charged.group_by("cluster_id", "billing_currency").agg(
-            amount=pl.col(view).sum(), cost_view=pl.lit(view)
-        )
-        for view in views
-    ]
-    return typed(pl.concat(sums), CLUSTER_BILLS, context)
 
 
 def _finish(slices: pl.DataFrame, views: Sequence[str]) -> pl.DataFrame:
