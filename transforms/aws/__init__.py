@@ -5,7 +5,6 @@ parts of all files of a month together, because parents and pods lie in differen
 """
 
 from collections.abc import Mapping
-from importlib.resources import files
 
 import polars as pl
 
@@ -18,7 +17,7 @@ from transforms.cells import quoted
 from transforms.schema import COST_VIEWS
 from transforms.sliced import Context
 
-__all__ = ["VERSION", "bill_columns", "bill_query", "combine", "slice_file", "views"]
+__all__ = ["VERSION", "bill_columns", "combine", "slice_file", "views"]
 
 VERSION = 3
 """Raised when the parts of a file change, so that cached ones are not used again."""
@@ -60,12 +59,7 @@ def slice_file(raw: pl.LazyFrame, context: Context) -> dict[str, pl.LazyFrame]:
     }
 
 
-def bill_query() -> str:
-    """Return the SQL that sums a raw file by itself: the second opinion on every total."""
-    return files("transforms.aws").joinpath("bill.sql").read_text(encoding="utf-8")
-
-
 def bill_columns(columns: Mapping[str, str]) -> dict[str, str]:
-    """Return the columns `bill_query` reads, each as SQL over the raw columns."""
+    """Return the columns `bill.sql` reads, each as SQL over the raw columns."""
     raw = {canonical: name for name, canonical in canonical_names(list(columns)).items()}
     return {name: quoted(raw[name]) if name in raw else "NULL" for name in _BILL_COLUMNS}

@@ -5,7 +5,6 @@ shares; `combine` puts the parts of a month together. The export is the money, a
 """
 
 from collections.abc import Mapping
-from importlib.resources import files
 
 import polars as pl
 
@@ -18,7 +17,7 @@ from transforms.azure.tags import Tags, decoded
 from transforms.cells import quoted, text
 from transforms.sliced import Context
 
-__all__ = ["VERSION", "bill_columns", "bill_query", "combine", "slice_file", "slice_split", "views"]
+__all__ = ["VERSION", "bill_columns", "combine", "slice_file", "slice_split", "views"]
 
 VERSION = 1
 """Raised when the parts of a file change, so that cached ones are not used again."""
@@ -64,13 +63,8 @@ def _survey(raw: pl.LazyFrame, found: Mapping[str, tuple[str, ...]]) -> tuple[st
     return dates.form_of(values), sorted(key for column in columns[len(dated) :] for key in column)
 
 
-def bill_query() -> str:
-    """Return the SQL that sums a raw file by itself: the second opinion on every total."""
-    return files("transforms.azure").joinpath("bill.sql").read_text(encoding="utf-8")
-
-
 def bill_columns(columns: Mapping[str, str]) -> dict[str, str]:
-    """Return the columns `bill_query` reads, each as SQL over the raw columns."""
+    """Return the columns `bill.sql` reads, each as SQL over the raw columns."""
     dataset = dataset_of(columns)
     found = located(columns, dataset)
     amounts = {view: found.get(view) or found.get("cost", ()) for view in ("effective", "billed")}
