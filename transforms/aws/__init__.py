@@ -8,12 +8,12 @@ from collections.abc import Mapping
 
 import polars as pl
 
+from transforms import cells
 from transforms.aws.charges import charges
 from transforms.aws.columns import COSTS, canonical_names, divide, resolve
 from transforms.aws.combine import combine
 from transforms.aws.split import hours, pods
 from transforms.aws.tags import discover
-from transforms.cells import quoted
 from transforms.schema import COST_VIEWS
 from transforms.sliced import Context
 
@@ -48,18 +48,18 @@ def slice_file(raw: pl.LazyFrame, context: Context) -> dict[str, pl.LazyFrame]:
     labels, billing_period = context.labels, context.billing_period
     billed, split = divide(raw)
     tags = discover(resolve(raw))
-    spellings = [(key, ", ".join(raws)) for key, raws in tags.colliding(labels).items()]
     return {
         "charges": charges(resolve(billed), tags, labels, billing_period),
         "pods": pods(resolve(split), tags, labels, billing_period),
         "hours": hours(resolve(split), billing_period),
-        "spellings": pl.LazyFrame(
-            spellings, schema={"label": pl.String, "spellings": pl.String}, orient="row"
-        ),
+        "spellings": tags.colliding(labels),
     }
 
 
 def bill_columns(columns: Mapping[str, str]) -> dict[str, str]:
     """Return the columns `bill.sql` reads, each as SQL over the raw columns."""
     raw = {canonical: name for name, canonical in canonical_names(list(columns)).items()}
-    return {name: quoted(raw[name]) if name in raw else "NULL" for name in _BILL_COLUMNS}
+    return {
+        name: cells.sql(raw[name], columns[raw[name]]) if name in raw else "NULL"
+        for name in _BILL_COLUMNS
+    }

@@ -14,7 +14,7 @@ from transforms.azure.columns import dataset_of, located, require, resolve, view
 from transforms.azure.combine import combine
 from transforms.azure.splits import slice_split
 from transforms.azure.tags import Tags, decoded
-from transforms.cells import quoted, text
+from transforms.cells import quoted, sql, text
 from transforms.sliced import Context
 
 __all__ = ["VERSION", "bill_columns", "combine", "slice_file", "slice_split", "views"]
@@ -79,9 +79,7 @@ def _sql(raw: tuple[str, ...], columns: Mapping[str, str]) -> str:
     cells = [
         f"{quoted(name)} AT TIME ZONE 'UTC'"
         if columns[name] == "TIMESTAMP WITH TIME ZONE"
-        else f"nullif({quoted(name)}, '')"
-        if columns[name] == "VARCHAR"
-        else quoted(name)
+        else sql(name, columns[name])
         for name in raw
     ]
     return f"coalesce({', '.join(cells)})" if len(cells) > 1 else cells[0]

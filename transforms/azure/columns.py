@@ -11,7 +11,7 @@ import polars as pl
 
 from transforms import cells
 from transforms.azure import dates
-from transforms.errors import InputError
+from transforms.errors import InputError, doubled, lacking
 from transforms.schema import MONEY
 
 DAYS = ("period_start", "date")
@@ -128,12 +128,7 @@ def located(header: Iterable[str], dataset: str) -> dict[str, tuple[str, ...]]:
     for column in header:
         name = plain(column)
         if name in raw and name in wanted:
-            raise InputError(
-                f"two columns are both {name}",
-                expected="one column of that name",
-                got=f"{raw[name]}, {column}",
-                hint="use the file as Azure wrote it",
-            )
+            raise doubled(name, (raw[name], column), hint="use the file as Azure wrote it")
         raw[name] = column
     return {
         ours: tuple(raw[name.lower()] for name in names if name.lower() in raw)
@@ -148,11 +143,10 @@ def require(found: Mapping[str, tuple[str, ...]], header: Iterable[str], dataset
         " or ".join(names[ours]) for ours in _NEEDED if ours in names and not found.get(ours)
     ]
     if missing:
-        columns = list(header)
-        raise InputError(
-            f"the export lacks the column {', '.join(missing)}",
+        raise lacking(
+            missing,
+            header,
             expected=f"the columns of dataset {dataset}",
-            got=f"{len(columns)} columns: {', '.join(columns[:8])}, ...",
             hint="cost_export is ActualCost or AmortizedCost of an EA or MCA account, focus_export "
             "is FOCUS 1.0 to 1.2; name the dataset of the source, or choose all columns",
         )
@@ -188,7 +182,4 @@ def _text(columns: tuple[str, ...]) -> pl.Expr:
 def _amount(columns: tuple[str, ...], schema: pl.Schema) -> pl.Expr:
     if not columns:
         return pl.lit(None, dtype=MONEY)
-    value = pl.col(columns[0])
-    if schema[columns[0]] == pl.String:
-        value = cells.text(value)
-    return cells.amount(value)
+    return cells.amount(pl.col(columns[0]), schema[columns[0]])

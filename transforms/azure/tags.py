@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from transforms.labels import canonical, spellings
+from transforms.cells import text
+from transforms.labels import canonical, collisions, spellings
 
 POOL = ("aks-managed-poolName", "poolName")
 CLAIM_NAMESPACE = "kubernetes.io-created-for-pvc-namespace"
@@ -18,7 +19,6 @@ SERVICE = ("k8s-azure-service", "service")
 CLUSTER_NAME = "aks-managed-cluster-name"
 CLUSTER_GROUP = "aks-managed-cluster-rg"
 
-_COLLISIONS = {"label": pl.String(), "spellings": pl.String()}
 _PAIRS = pl.Map(pl.String(), pl.String())
 
 
@@ -36,21 +36,17 @@ class Tags:
     def value(self, *keys: str) -> pl.Expr:
         """Return the first filled value of `keys`, read from the decoded column `tags`."""
         raws = [raw for key in keys for raw in self.spelled.get(canonical(key), ())]
-        reads = [pl.col("tags").map.get(raw) for raw in raws]
-        return pl.coalesce(
-            *(pl.when(read != "").then(read) for read in reads), pl.lit(None, dtype=pl.String)
-        )
+        reads = [text(pl.col("tags").map.get(raw)) for raw in raws]
+        return pl.coalesce(*reads, pl.lit(None, dtype=pl.String))
 
     def colliding(self, wanted: Sequence[str]) -> pl.LazyFrame:
-        """Return the wanted labels that are spelled in several ways: `label`, `spellings`."""
-        raws = {key: self.spelled.get(canonical(key), []) for key in wanted}
-        several = [(key, ", ".join(found)) for key, found in raws.items() if len(found) > 1]
-        return pl.LazyFrame(several, schema=_COLLISIONS, orient="row")
+        """Return the wanted labels that are spelled in several ways: the part `spellings`."""
+        return collisions((key, self.spelled.get(canonical(key), [])) for key in wanted)
 
 
-def decoded(text: pl.Expr) -> pl.Expr:
+def decoded(cell: pl.Expr) -> pl.Expr:
     """Return tags as a map; braces are added where the export left them out."""
-    bare = text.str.strip_chars()
+    bare = cell.str.strip_chars()
     braced = pl.concat_str(pl.lit("{"), bare, pl.lit("}"))
     is_whole = bare.str.starts_with("{")
     return pl.when(is_whole).then(bare).when(bare != "").then(braced).str.json_decode(_PAIRS)

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping
 
-from transforms.cells import quoted
+from transforms.cells import quoted, sql
 
 _COLUMNS = {
     "month": "invoice.month",
@@ -31,8 +31,7 @@ def bill_columns(columns: Mapping[str, str]) -> dict[str, str]:
 def _value(columns: Mapping[str, str], path: str) -> str:
     """A column of that name, a field of a nested column, or a field in a cell of text."""
     if path in columns:
-        is_text = columns[path] == "VARCHAR"
-        return f"nullif({quoted(path)}, '')" if is_text else quoted(path)
+        return sql(path, columns[path])
     head, _, field = path.partition(".")
     type_ = columns.get(head, "") if field else ""
     if type_ == "VARCHAR":
