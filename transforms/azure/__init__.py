@@ -19,7 +19,7 @@ from transforms.sliced import Context
 
 __all__ = ["VERSION", "bill_columns", "combine", "slice_file", "slice_split", "views"]
 
-VERSION = 1
+VERSION = 2
 """Raised when the parts of a file change, so that cached ones are not used again."""
 
 _BILL_COLUMNS = ("period_start", "charge_type", "rule_name", "meter_category", "billing_currency")

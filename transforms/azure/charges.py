@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import polars as pl
 
+from transforms.azure.clusters import identity
 from transforms.azure.codes import (
     CHARGE_TYPES,
     FOCUS_CHARGE_TYPE,
@@ -104,9 +105,9 @@ def _fate(period: str) -> pl.Expr:
 
 def _ids() -> dict[str, pl.Expr]:
     """Ids in lower case: Azure writes one resource in several spellings within a file."""
-    resource = pl.col("resource_id").str.to_lowercase()
-    own = pl.col("sub_account_id").str.to_lowercase().str.strip_prefix("/subscriptions/")
-    group = pl.col("resource_group").str.to_lowercase()
+    resource = identity(pl.col("resource_id"))
+    own = identity(pl.col("sub_account_id")).str.strip_prefix("/subscriptions/")
+    group = identity(pl.col("resource_group"))
     return {
         "resource_id": resource,
         "sub_account_id": pl.coalesce(

@@ -17,6 +17,15 @@ _SUBSCRIPTION = r"^/subscriptions/([^/]+)"
 _GROUP = r"^/subscriptions/[^/]+/resourcegroups/([^/]+)"
 
 
+def identity(resource: pl.Expr) -> pl.Expr:
+    """Return ids in the one form they are compared in: lower case, one slash before, none behind.
+
+    The query's own ids, unlike those of an export, begin without a slash.
+    """
+    lower = resource.str.strip_chars().str.strip_chars_end("/").str.to_lowercase()
+    return pl.when(lower.str.starts_with("subscriptions/")).then("/" + lower).otherwise(lower)
+
+
 def managed_cluster(resource: pl.Expr) -> pl.Expr:
     """Return the cluster where a resource is one, or lies below one; else NULL."""
     return resource.str.extract(_MANAGED, 1)
