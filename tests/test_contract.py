@@ -322,6 +322,7 @@ def test_a_provider_has_its_rooms(provider: Provider) -> None:
         f"connectors/{provider.name}.py",
         f"transforms/{provider.name}/README.md",
         f"transforms/{provider.name}/bill.sql",
+        f"transforms/{provider.name}/recognise.py",
         f"fixtures/{provider.name}/__init__.py",
         f"tests/oracle_{provider.name}.py",
     ):
