@@ -274,7 +274,7 @@ def test_words_that_no_list_names_are_kept_apart_and_reported() -> None:
     }
     assert result.findings.select("rule", "severity", "where", "actual").rows() == [
         ("unknown_split_bucket", "error", "2026-10-14.json", "#new charges#"),
-        ("unknown_split_category", "warning", "2026-10-14.json", "Databases"),
+        ("unknown_split_category", "error", "2026-10-14.json", "Databases"),
     ]
 
 

@@ -20,7 +20,6 @@ from transforms.azure.tags import (
     POOL,
     SERVICE,
     Tags,
-    decoded,
 )
 from transforms.money import known_sum
 from transforms.sliced import Context
@@ -72,7 +71,7 @@ def charges(rows: pl.LazyFrame, tags: Tags, context: Context, views: Sequence[st
     """
     keys = [*GROUP, *(f"label:{key}" for key in context.labels)]
     named = (
-        rows.with_columns(tags=decoded(pl.col("tags")), **_ids())
+        rows.with_columns(tags=tags.decoded(pl.col("tags")), **_ids())
         .with_columns(charge_type=_charge_type(context.dataset))
         .with_columns(
             *_tags(tags, context.labels),

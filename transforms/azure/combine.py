@@ -8,14 +8,15 @@ from collections.abc import Mapping, Sequence
 
 import polars as pl
 
-from transforms.azure import notices
+from transforms.azure import notices, split_notices
 from transforms.azure.answers import SPLITS
 from transforms.azure.choose import choose
 from transforms.azure.classify import classify
-from transforms.azure.clusters import name_of, with_clusters
+from transforms.azure.clusters import name_of, require_places, with_clusters
 from transforms.azure.codes import CHARGE_CATEGORY, SERVICE_CATEGORY
 from transforms.azure.columns import DATASETS, views_of
 from transforms.azure.shares import share
+from transforms.errors import InputError
 from transforms.schema import TEXT
 from transforms.sliced import (
     Context,
@@ -39,17 +40,18 @@ def combine(parts: Mapping[str, pl.LazyFrame], context: Context) -> Sliced:
 
     parts: what `slice_file` and `slice_split` returned for each file, concatenated, with
     `source_file` added; without split files there is no part `splits`.
-    Raises InputError where a row lacks its month, its day, its currency or its amount.
+    Raises InputError where a row lacks its month, its day, its currency or its amount, or where
+    there is no row; ConfigurationError where the configuration places a cluster where none can be.
     """
     views = views_of(context.dataset, context.metric)
-    raw = parts["charges"].collect(engine="streaming")
+    require_places(context.clusters, context.source)
+    raw = _charges(parts)
     _require(raw, views, context)
     found = with_clusters(raw.filter(fate="sliced"), context.clusters)
     charges = classify(found).with_row_index("charge")
     splits = _splits(parts, context)
     chosen = choose(splits, context)
     shared = share(charges, chosen, views, context.labels)
-    spellings = parts["spellings"].collect()
     return Sliced(
         slices=as_slices(_finish(shared.slices, views), context),
         totals=totals(raw, views, context),
@@ -58,13 +60,24 @@ def combine(parts: Mapping[str, pl.LazyFrame], context: Context) -> Sliced:
             [
                 *notices.of_codes(charges, views[0], context),
                 *notices.of_clusters(charges, views[0], context),
-                *notices.of_splits(splits, chosen, context),
-                *notices.of_shares(shared, context),
-                *notices.of_source(charges, spellings, views[0], context),
+                *split_notices.of_splits(splits, chosen, charges, context),
+                *split_notices.of_shares(shared, context),
+                *notices.of_source(charges, parts, views[0], context),
             ]
         ),
         bill_values={view: view in views for view in ("effective", "billed")},
     )
+
+
+def _charges(parts: Mapping[str, pl.LazyFrame]) -> pl.DataFrame:
+    if "charges" not in parts:
+        raise InputError(
+            "no file of the bill holds a row",
+            expected="an export with a header and rows",
+            got="empty files",
+            hint="run the export again, and copy its files whole",
+        )
+    return parts["charges"].collect(engine="streaming")
 
 
 def _require(charges: pl.DataFrame, views: Sequence[str], context: Context) -> None:

@@ -24,14 +24,28 @@ _PAIRS = pl.Map(pl.String(), pl.String())
 
 @dataclass(frozen=True)
 class Tags:
-    """The tag keys that occur in a file: canonical key -> the raw keys that spell it."""
+    """The tags of a file.
+
+    spelled: canonical key -> the raw keys that spell it; unreadable: cells that are no tags.
+    """
 
     spelled: dict[str, list[str]]
+    unreadable: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, keys: Iterable[str]) -> "Tags":
-        """Return the tags with these raw keys."""
-        return cls(spellings(keys))
+    def of(cls, keys: Iterable[str], unreadable: Iterable[str] = ()) -> "Tags":
+        """Return the tags with these raw keys, in a file with these cells that are none."""
+        return cls(spellings(keys), tuple(unreadable))
+
+    def decoded(self, cell: pl.Expr) -> pl.Expr:
+        """Return tags as a map; a cell that is unreadable has none."""
+        if not self.unreadable:
+            return decoded(cell)
+        return decoded(pl.when(~cell.is_in(list(self.unreadable))).then(cell))
+
+    def unread(self) -> pl.LazyFrame:
+        """Return the unreadable cells: the part `unread_tags`, one column of that name."""
+        return pl.LazyFrame({"unread_tags": self.unreadable}, schema={"unread_tags": pl.String})
 
     def value(self, *keys: str) -> pl.Expr:
         """Return the first filled value of `keys`, read from the decoded column `tags`."""
@@ -49,4 +63,5 @@ def decoded(cell: pl.Expr) -> pl.Expr:
     bare = cell.str.strip_chars()
     braced = pl.concat_str(pl.lit("{"), bare, pl.lit("}"))
     is_whole = bare.str.starts_with("{")
-    return pl.when(is_whole).then(bare).when(bare != "").then(braced).str.json_decode(_PAIRS)
+    is_filled = ~bare.is_in(["", "null"])
+    return pl.when(is_whole).then(bare).when(is_filled).then(braced).str.json_decode(_PAIRS)
