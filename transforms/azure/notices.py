@@ -40,22 +40,24 @@ def of_clusters(charges: pl.DataFrame, view: str, context: Context) -> Iterator[
         cluster = _tagged_id(row)
         named.add(cluster)
         group = row["resource_group"]
-        known = context.clusters.get(cluster or "")
         yield _not_configured(
             context,
             where=f"resource group {group}, subscription {row['sub_account_id']}",
             actual=f"nodes for {row[view]} {row['billing_currency']} that belong to no cluster",
-            hint=_OTHER.format(cluster, known)
-            if known
-            else _ADD.format(cluster, group)
-            if cluster
-            else _ASK,
+            hint=_mend(cluster, group, context),
         )
     billed = charges.filter(pl.col("row_kind") == "cluster_fee").get_column("cluster_id")
     for cluster in sorted(set(billed) - set(context.clusters) - named):
         yield _not_configured(
             context, where=cluster, actual="a cluster with its fee alone, without nodes", hint=_ASK
         )
+
+
+def _mend(cluster: str | None, group: str, context: Context) -> str:
+    if cluster is None:
+        return _ASK
+    configured = context.clusters.get(cluster)
+    return _OTHER.format(cluster, configured) if configured else _ADD.format(cluster, group)
 
 
 def _not_configured(context: Context, **parts: object) -> Notice:

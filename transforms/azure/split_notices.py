@@ -27,6 +27,15 @@ def of_splits(
             actual=f"neither: its shares are used for the whole of {context.billing_period}",
             hint="name the file by its day, such as 2026-10-14.json, or by its first and last day",
         )
+    yield from _twice(chosen, context)
+    yield from _unknown_buckets(splits, context)
+    yield from _unknown_categories(splits, context)
+    used = splits.filter(pl.col("source").is_in(context.splits))
+    yield from _strangers(used, charges, context)
+    yield from _negative(used, context)
+
+
+def _twice(chosen: Chosen, context: Context) -> Iterator[Notice]:
     repeats = chosen.repeated.group_by("source", "cluster_id", "source_file").len()
     for row in repeats.sort("source", "cluster_id", "source_file").to_dicts():
         yield finding(
@@ -39,28 +48,14 @@ def of_splits(
             actual=f"{row['len']} days that a later file answers too; the later one counts",
             hint="keep one answer for each day at split_location",
         )
-    yield from _unknown_buckets(splits, context)
-    yield from _unknown_categories(splits, context)
-    used = splits.filter(pl.col("source").is_in(context.splits))
-    yield from _strangers(used, charges, context)
-    yield from _negative(used, context)
 
 
 def _strangers(splits: pl.DataFrame, charges: pl.DataFrame, context: Context) -> Iterator[Notice]:
     """Clusters and resource groups of an answer that are neither configured nor on the bill."""
     group = pl.col("target").str.extract(r"^(/subscriptions/[^/]+/resourcegroups/[^/]+)", 1)
     is_query = pl.col("source") == "query"
-    subscriptions = [name.split("/")[2] for name in context.clusters]
-    places = zip(subscriptions, context.clusters.values(), strict=True)
-    known = {*context.clusters, *charges.get_column("cluster_id").drop_nulls()} | {
-        f"/subscriptions/{subscription}/resourcegroups/{name}"
-        for subscription, name in {
-            *places,
-            *charges.select("sub_account_id", "resource_group").unique().iter_rows(),
-        }
-    }
     named = splits.with_columns(place=pl.when(is_query).then("target").otherwise(group))
-    strange = named.filter(~pl.col("place").is_in(list(known)).fill_null(value=False))
+    strange = named.filter(~pl.col("place").is_in(_known(charges, context)).fill_null(value=False))
     sums = strange.group_by("source", "place").agg(
         pl.col("source_file").min(), files=pl.col("source_file").n_unique()
     )
@@ -74,6 +69,17 @@ def _strangers(splits: pl.DataFrame, charges: pl.DataFrame, context: Context) ->
             actual=f"{place or 'no id'} in {files} files, which is neither there nor on the bill",
             hint="its shares divide nothing; add the cluster, or see that the export covers it",
         )
+
+
+def _known(charges: pl.DataFrame, context: Context) -> list[str]:
+    """The clusters and resource groups that are configured or on the bill."""
+    configured = {(name.split("/")[2], group) for name, group in context.clusters.items()}
+    billed = charges.select("sub_account_id", "resource_group").unique().iter_rows()
+    groups = {
+        f"/subscriptions/{subscription}/resourcegroups/{group}"
+        for subscription, group in {*configured, *billed}
+    }
+    return sorted({*context.clusters, *charges.get_column("cluster_id").drop_nulls()} | groups)
 
 
 def _negative(splits: pl.DataFrame, context: Context) -> Iterator[Notice]:
