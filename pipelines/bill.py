@@ -61,7 +61,7 @@ def _add_file(
     ).create_view("raw", replace=True)
     con.execute(
         "INSERT INTO file_bills SELECT $period, $provider, $source, bill.* "
-        f"FROM ({provider.transform.bill_query()}) AS bill",
+        f"FROM ({provider.bill_query}) AS bill",
         {
             "period": context.billing_period,
             **values,

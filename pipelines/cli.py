@@ -5,6 +5,7 @@ cannot be read, network, disk or lock. Progress goes to stderr and only to a ter
 """
 
 import sys
+from functools import partial
 from io import TextIOWrapper
 from pathlib import Path
 from typing import Annotated
@@ -132,7 +133,8 @@ def reconcile(
     from pipelines import common, machine, show
 
     whole = common.published(month, config, lake)
-    return common.tell(whole, machine.result, show.reconciliation, as_json=json)
+    page = partial(show.reconciliation, at=common.at(config, lake))
+    return common.tell(whole, machine.result, page, as_json=json)
 
 
 @app.command()
@@ -149,12 +151,13 @@ def compare(
     from pipelines import common, machine, show
 
     whole = common.published(month, config, lake)
-    return common.tell(whole, machine.comparison, show.comparison, as_json=json)
+    page = partial(show.comparison, at=common.at(config, lake))
+    return common.tell(whole, machine.comparison, page, as_json=json)
 
 
 @app.command()
 def explain(
-    team: Annotated[str, typer.Argument(metavar="TEAM", help="A team, or - for no team.")],
+    team: Annotated[str, typer.Argument(metavar="TEAM", help="A team, or - for (no team).")],
     month: MonthArgument,
     config: ConfigOption = None,
     lake: LakeOption = None,
@@ -164,10 +167,10 @@ def explain(
 
     Example: leerlauf explain payments 2026-10
     """
-    from pipelines import common, machine, reading, show_rows
+    from pipelines import common, machine, show_rows
 
-    month, opened = common.this_month(month), common.open_lake(config, lake)
-    postings = reading.postings(opened.connect(opened.newest(month)), team, month)
+    month = common.this_month(month)
+    postings = common.explained(team, month, config, lake)
     common.answer(
         lambda: machine.explanation(month, postings),
         lambda: show_rows.explanation(postings),

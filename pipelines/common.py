@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
+from shlex import quote
 
 from pydantic import BaseModel
 from rich.console import RenderableType
@@ -24,13 +25,14 @@ from pipelines import (
     reading,
     show,
     show_setup,
+    show_teams,
     starting,
 )
 from pipelines.asking import Answer, ask
 from pipelines.config import Config
 from pipelines.errors import ConfigurationError
 from pipelines.lake import Lake
-from pipelines.reading import Month
+from pipelines.reading import Month, Row
 
 BALANCED, FINDINGS = 0, 1
 
@@ -38,7 +40,8 @@ BALANCED, FINDINGS = 0, 1
 def run(period: str, config: Path | None, lake: Path | None, *, as_json: bool) -> int:
     """Run a month, tell about it, and return the exit code."""
     period = this_month(period)
-    return _run(period, configuration.load(_file(config)), lake, show.summary, as_json=as_json)
+    page = partial(show.summary, at=at(config, lake))
+    return _run(period, _load(config), lake, page, as_json=as_json)
 
 
 def run_demo(config: Path | None, lake: Path | None, *, as_json: bool) -> int:
@@ -62,8 +65,7 @@ def init(folder: Path, config: Path | None, lake: Path | None, *, as_json: bool)
         raise starting.there_already(file)
     found = inspecting.inspect(folder)
     starting.write(found, file, lake)
-    at = f" --config {file}" if config else ""
-    go_on = f"leerlauf check {found.month or ''}".rstrip() + at
+    go_on = " ".join(part for part in ("leerlauf check", found.month, at(config)) if part)
     answer(
         lambda: machine.inspection(found, file, go_on),
         lambda: show_setup.inspection(found, file, go_on),
@@ -123,8 +125,36 @@ def asked(query: str, config: Path | None, lake: Path | None) -> Answer:
 
 def open_lake(config: Path | None, lake: Path | None) -> Lake:
     """Return the lake that is named, or configured, or ./lake."""
-    at = lake or configuration.lake_path(_file(config), needed=config is not None)
-    return Lake(at.absolute())
+    file = _file(config)
+    place = lake or configuration.lake_path(file, needed=config is not None)
+    if not (place.exists() or file.exists()):
+        raise ConfigurationError(
+            "no lake here",
+            where=str(place.absolute()),
+            expected=f"the folder of a lake, or {file} that names one",
+            got="neither",
+            hint="Go to the folder of your leerlauf.toml, or name it with --config.",
+        )
+    return Lake(place.absolute())
+
+
+def at(config: Path | None, lake: Path | None = None) -> str:
+    """Return how the next command finds the same lake, as a person types it."""
+    options = (("--config", config), ("--lake", lake))
+    return " ".join(f"{name} {quote(str(path))}" for name, path in options if path)
+
+
+def explained(team: str, period: str, config: Path | None, lake: Path | None) -> list[Row]:
+    """Return the postings of a team, named as it is or as a statement shows it."""
+    opened = open_lake(config, lake)
+    con = opened.connect(opened.newest(period))
+    try:
+        return reading.postings(con, team, period)
+    except ConfigurationError:
+        plain = show_teams.name_of(team)
+        if plain == team:
+            raise
+        return reading.postings(con, plain, period)
 
 
 def this_month(text: str) -> str:
@@ -156,7 +186,18 @@ def _run(
 
 
 def _config(config: Path | None, lake: Path | None) -> Config:
-    return _with_lake(configuration.load(_file(config)), lake)
+    return _with_lake(_load(config), lake)
+
+
+def _load(config: Path | None) -> Config:
+    """Load the file that is named, or the one of this folder."""
+    file = _file(config)
+    try:
+        return configuration.load(file)
+    except ConfigurationError:
+        if file.exists():
+            raise
+        raise starting.not_there(file) from None
 
 
 def _with_lake(config: Config, lake: Path | None) -> Config:

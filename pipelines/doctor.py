@@ -28,6 +28,7 @@ STEPS = {
     "teams": "add a [[team_rule]] with these namespaces, or label the pods, if a team should pay",
     "split_gap": "usually the day on which the split was switched on, or one whose split was not "
     "complete yet: fetch the month again; what is left is unattributed",
+    "one_bill": "take all of them but one out, unless each holds another part of the bill",
     "operator": "add [[operator]] with team and cluster: it carries what is not distributed",
 }
 """The steps that are the same with every provider; the others are in its guide."""

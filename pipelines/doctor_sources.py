@@ -36,7 +36,7 @@ def examine_source(
     The caller holds the lake; nothing is written but raw copies and the cache.
     """
     answers = [*_location(source), _view(source, config, month)]
-    if answers[0].status == "error":
+    if any(answer.check.endswith("location") and answer.status == "error" for answer in answers):
         return answers, None
     say = partial(Checked, provider=source.provider, source=source.id)
     try:
@@ -54,15 +54,20 @@ def examine_source(
 
 
 def _location(source: Source) -> Iterator[Checked]:
-    """Yield whether the folder is there; of a remote place only its connector knows."""
-    folder = Path(source.location)
-    there = is_remote(source.location) or folder.is_dir()
-    yield Checked(
-        check="location",
+    """Yield whether the folders are there; of a remote place only its connector knows."""
+    yield _folder(source, "location", source.location, "the export")
+    if source.split_location is not None:
+        yield _folder(source, "split_location", source.split_location, "the saved answers")
+
+
+def _folder(source: Source, key: str, place: str, what: str) -> Checked:
+    there = is_remote(place) or Path(place).is_dir()
+    return Checked(
+        check=key,
         status="ok" if there else "error",
-        actual=source.location if there else f"{source.location}: no such folder",
-        expected="a folder with the export",
-        hint=None if there else "correct `location` of the source, or copy the export there",
+        actual=place if there else f"{place}: no such folder",
+        expected=f"a folder with {what}",
+        hint=None if there else f"correct `{key}` of the source, or copy {what} there",
         provider=source.provider,
         source=source.id,
         exit_code=0 if there else WRONG_USE,
@@ -72,13 +77,15 @@ def _location(source: Source) -> Iterator[Checked]:
 def _view(source: Source, config: Config, month: str) -> Checked:
     provider, view = PROVIDERS[source.provider], config.report.cost_view
     views = provider.transform.views(context_of(source, config, month))
-    has = view in views
+    has, held = view in views, " and ".join(views)
+    hint = f'set cost_view = "{views[0]}" under [report], or give this source its {view} cost'
+    hint += f'; or correct metric = "{source.metric}"' if source.metric else ""
     return Checked(
         check="cost_view",
         status="ok" if has else "error",
-        actual=" and ".join(views),
+        actual=held if has else f"no {view} cost: it holds {held} cost only",
         expected=view,
-        hint=None if has else "set cost_view, or give this source an export that holds this cost",
+        hint=None if has else hint,
         provider=source.provider,
         source=source.id,
         exit_code=0 if has else WRONG_USE,

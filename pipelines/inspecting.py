@@ -26,6 +26,9 @@ LOOKED_AT = 1 << 28
 EDGE, WHOLE = 10, 2
 """A month with less than a tenth of another's rows is the edge of it; with half, it is whole."""
 
+TELLING = 100
+"""Rows of an export, from which on another with as many in every month is no coincidence."""
+
 SHOWN_FILES = 5
 _INSIDE = re.compile(
     r"\d{6}|\d{4}-\d\d|=|[0-9a-f]{8}-[0-9a-f]{4}-|^(meta)?data$|^manifests?$", re.IGNORECASE
@@ -94,8 +97,24 @@ class Inspection:
 
     @property
     def active(self) -> tuple[Found, ...]:
-        """The sources that have this view; the others show the same bill in another one."""
-        return tuple(source for source in self.sources if self.view in source.views)
+        """The sources that are used: each bill once, and in this view."""
+        return tuple(source for source in self.sources if source.id not in self.unused)
+
+    @property
+    def unused(self) -> dict[str, str]:
+        """Ids of the sources that show the bill of another once more -> why they seem to."""
+        view = f"it has no {self.view} cost, as others do: it would count a bill again"
+        other_view = {source.id: view for source in self.sources if self.view not in source.views}
+        used: list[Found] = []
+        for source in sorted(self.sources, key=_richness, reverse=True):
+            if source.id in other_view:
+                continue
+            again = next((other for other in used if _same_bill(source, other)), None)
+            if again is None:
+                used.append(source)
+            else:
+                other_view[source.id] = f"it seems to hold the bill of {again.id} once more"
+        return other_view
 
     @property
     def month(self) -> str | None:
@@ -103,6 +122,21 @@ class Inspection:
         months = [set(source.whole_months) for source in self.active if source.seen.months]
         common = set.intersection(*months) if months else set()
         return max(common or set().union(*months), default=None)
+
+
+def _richness(source: Found) -> tuple[bool, int, int]:
+    seen = source.seen
+    return source.problem is None, len(seen.clusters), sum(seen.months.values())
+
+
+def _same_bill(one: Found, other: Found) -> bool:
+    """Say whether two exports share clusters and months, or are as long in every month."""
+    if one.provider != other.provider or one.seen.currencies != other.seen.currencies:
+        return False
+    shared = one.seen.clusters.keys() & other.seen.clusters.keys()
+    months = one.seen.months.keys() & other.seen.months.keys()
+    long = sum(one.seen.months.values()) >= TELLING
+    return bool(shared and months) or (long and one.seen.months == other.seen.months)
 
 
 def inspect(folder: Path) -> Inspection:

@@ -102,6 +102,7 @@ class Bridge(_Object):
 
     provider: str
     cluster_id: str
+    billing_currency: str
     resource_kind: str
     provider_class: str | None
     provider_idle: Amount

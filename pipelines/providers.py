@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from importlib import import_module
+from importlib.resources import files
 from typing import TYPE_CHECKING, Protocol, cast
 
 if TYPE_CHECKING:
@@ -33,13 +34,10 @@ class Transform(Protocol):
         """Return the slices of a month from the parts of all its files."""
 
     def bill_columns(self, columns: Mapping[str, str]) -> dict[str, str]:
-        """Return the columns that the bill query reads, each as SQL over the raw columns.
+        """Return the columns that `Provider.bill_query` reads, each as SQL over the raw columns.
 
         columns: raw column -> its DuckDB type.
         """
-
-    def bill_query(self) -> str:
-        """Return the SQL that sums a raw file without any of the transform's code."""
 
 
 class SplitTransform(Transform, Protocol):
@@ -73,6 +71,11 @@ class Provider:
     def transform(self) -> Transform:
         """The module that slices this provider's deliveries."""
         return cast("Transform", import_module(f"transforms.{self.name}"))
+
+    @cached_property
+    def bill_query(self) -> str:
+        """The SQL that sums a raw file without any of the transform's code: its `bill.sql`."""
+        return files(f"transforms.{self.name}").joinpath("bill.sql").read_text(encoding="utf-8")
 
     @property
     def split_connector(self) -> "SplitConnector":

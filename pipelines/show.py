@@ -9,6 +9,7 @@ from datetime import date
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
+from shlex import quote
 
 from rich.console import Console, Group, RenderableType
 from rich.table import Table
@@ -46,53 +47,55 @@ def console(*, stderr: bool = False) -> Console:
 # ---------------------------------------------------------------------------------------------
 
 
-def summary(month: Month) -> RenderableType:
+# `at` is how the commands that a page names find its lake: `--config FILE`, `--lake FOLDER`.
+
+
+def summary(month: Month, at: str = "") -> RenderableType:
     """Return a month by the rules in force: clusters, statements, the rest of the bill."""
-    return _page(month, statements, outside(month))
+    return _page(month, statements, outside(month), at)
 
 
-def reconciliation(month: Month) -> RenderableType:
+def reconciliation(month: Month, at: str = "") -> RenderableType:
     """Return the way from the bill to the idle: clusters, bridges, the rest of the bill."""
-    return _page(month, bridges, outside(month))
+    return _page(month, bridges, outside(month), at)
 
 
-def comparison(month: Month) -> RenderableType:
+def comparison(month: Month, at: str = "") -> RenderableType:
     """Return what each team would pay under each method, and the rest of the bill."""
-    return _page(month, comparisons, outside(month))
+    return _page(month, comparisons, outside(month), at)
 
 
 def tour(month: Month, file: Path, lake: Path | None) -> RenderableType:
     """Return what the demo shows: methods side by side, and where to go from there."""
-    period, at = (
-        month.record.billing_period,
-        f"--config {file}" if lake is None else f"--lake {lake}",
-    )
-    team = next((row["team"] for row in month.teams if row["team"]), "TEAM")
+    period, config = month.record.billing_period, f"--config {quote(str(file))}"
+    at = config if lake is None else f"--lake {quote(str(lake))}"
+    again = config if lake is None else f"{config} {at}"
+    team = next((clean(row["team"]) for row in month.teams if row["team"]), "TEAM")
     steps = Table.grid(padding=(0, 2), pad_edge=False)
     steps.add_column(overflow="fold")
     for command, why in (
         (f"leerlauf reconcile {period} {at}", "how the bill leads to the idle"),
-        (f"leerlauf explain {clean(team)} {period} {at}", "where a team's figure comes from"),
+        (f"leerlauf explain {quote(team)} {period} {at}", "where a team's figure comes from"),
         (f'leerlauf sql "FROM idle_ratio" {at}', "your own questions, in SQL"),
-        (f"leerlauf run {period} --config {file}", f"again, after a change of {file}"),
+        (f"leerlauf run {period} {again}", f"again, after a change of {file}"),
     ):
         steps.add_row(Text(f"  {command}").append(f"\n    {why}", style="dim"))
     next_steps = (Text(""), Text("Where to go next", style="bold"), steps)
-    return Group(comparison(month), *next_steps)
+    return Group(comparison(month, at), *next_steps)
 
 
 def failure(findings: list[Row]) -> RenderableType:
     """Return the findings of a run that published nothing."""
     end = Text("Nothing was published: the books do not balance.", style="bold red")
-    return Group(*_findings(findings), Text(""), end)
+    return Group(*_findings(findings, ""), Text(""), end)
 
 
-def _page(month: Month, detail: Detail, rest: Iterable[RenderableType]) -> RenderableType:
+def _page(month: Month, detail: Detail, rest: Iterable[RenderableType], at: str) -> RenderableType:
     """Return a page: each cluster with its detail, then what is not part of a cluster."""
     lines: list[RenderableType] = [_head(month), *overview(month)]
     for cluster in month.clusters:
         lines += [Text(""), Block(month, cluster), *detail(month, cluster)]
-    return Group(*lines, *rest, *_findings(month.findings), Text(""), _foot(month))
+    return Group(*lines, *rest, *_findings(month.findings, at), Text(""), _foot(month))
 
 
 def _head(month: Month) -> Text:
@@ -114,7 +117,7 @@ def _foot(month: Month) -> Text:
 # ---------------------------------------------------------------------------------------------
 
 
-def _findings(rows: list[Row]) -> Iterator[RenderableType]:
+def _findings(rows: list[Row], at: str) -> Iterator[RenderableType]:
     if not rows:
         return
     yield Text("")
@@ -127,7 +130,7 @@ def _findings(rows: list[Row]) -> Iterator[RenderableType]:
         for index, row in enumerate(same[:shown]):
             yield _finding(row, told=same[0] if index else {})
         if len(same) > shown:
-            more = f"and {len(same) - shown} more: {ALL_FINDINGS}"
+            more = f"and {len(same) - shown} more: {ALL_FINDINGS} {at}".rstrip()
             yield Text(" " * 8 + more, style="dim")
 
 

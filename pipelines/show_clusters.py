@@ -1,5 +1,6 @@
 """Clusters as bars, the way from the provider's idle to ours, and the rest of the bill."""
 
+import re
 from collections.abc import Iterator
 from decimal import Decimal
 from itertools import groupby
@@ -10,15 +11,16 @@ from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.table import Table
 from rich.text import Text
 
-from pipelines.figures import LOOKS, UNKNOWN, bar, clean, money, percent, rounded, sign
+from pipelines.figures import LOOKS, UNKNOWN, WIDEST_NAME, bar, clean, money, percent, rounded, sign
 from pipelines.reading import Month, Row
 from transforms.schema import CLUSTER_KINDS
 
 USUAL_PLACES = 2
+NO_NODES = "no node cost"
 SHORT_BAR = 24
 WIDEST_BAR = 100
 WIDEST_SHORT = 20
-WIDEST_ID = 60
+WIDEST_ID = 300
 BRIDGE = {
     "provider_idle": "idle the provider put on workloads",
     "node_reserve": "node reserve",
@@ -38,11 +40,15 @@ def places(month: Month, row: Row) -> int:
     return month.places.get(row["billing_currency"], USUAL_PLACES)
 
 
-def title(cluster: Row) -> Text:
-    """Return the name of a cluster, and what else it is known by."""
-    name, identity = cluster["cluster_name"], cluster["cluster_id"]
-    rest = f"  {cluster['provider']}" + (f"  {clean(identity, WIDEST_ID)}" if name else "")
-    return Text.assemble((clean(name or identity, WIDEST_ID), "bold"), (rest, "dim"))
+def title(cluster: Row, width: int) -> Text:
+    """Return the name of a cluster, and its whole id, below where it is too long for the line."""
+    name, identity = cluster["cluster_name"], clean(cluster["cluster_id"], WIDEST_ID)
+    heading = Text(clean(name, WIDEST_NAME) if name else identity, style="bold", overflow="fold")
+    heading.append(f"  {cluster['provider']}", style="not bold dim")
+    if name:
+        fits = heading.cell_len + len("  ") + Text(identity).cell_len <= width
+        heading.append(("  " if fits else "\n") + identity, style="not bold dim")
+    return heading
 
 
 def sum_table() -> Table:
@@ -79,20 +85,42 @@ class _Overview:
 
     def _table(self, width: int, options: ConsoleOptions) -> Table:
         table = Table.grid(padding=(0, 2), pad_edge=False)
-        table.add_column(no_wrap=True)
-        table.add_column(no_wrap=True)
+        for _ in ("provider", "cluster", "bar"):
+            table.add_column(no_wrap=True)
         for _ in ("bill", "currency", "idle", "idle ratio"):
             table.add_column(justify="right", no_wrap=True)
-        table.add_row("", "", "bill", "", "idle", "idle ratio", style="dim")
+        table.add_row("", "", "", "bill", "", "idle", "idle ratio", style="dim")
         for cluster in self.month.clusters:
             digits, kinds = places(self.month, cluster), shares(self.month, cluster)
-            name = cluster["cluster_name"] or cluster["cluster_id"].rsplit("/", 1)[-1]
             blocks = bar(kinds, max(width, 0), ascii_only=options.ascii_only)
             bill, idle = money(total_of(kinds), digits), money(kinds["idle"], digits)
             currency = Text(cluster["billing_currency"], style="dim")
-            short = Text(clean(name, WIDEST_SHORT))
-            table.add_row(short, blocks, bill, currency, idle, ratio(cluster))
+            provider = Text(cluster["provider"], style="dim")
+            name = short_name(cluster, self.month.clusters)
+            table.add_row(provider, name, blocks, bill, currency, idle, ratio(cluster))
         return table
+
+
+def short_name(cluster: Row, clusters: list[Row]) -> Text:
+    """Return the name of a cluster, with what tells it from its namesakes at this provider."""
+    name, parts = _name(cluster), _parts(cluster)
+    shown = Text(clean(name, WIDEST_SHORT))
+    namesakes = [
+        _parts(other)
+        for other in clusters
+        if (other["provider"], _name(other)) == (cluster["provider"], name)
+    ]
+    columns = zip(parts, *namesakes, strict=False)
+    differing = "/".join(part for part, *others in columns if len(set(others)) > 1)
+    return shown.append(f" {clean(differing, WIDEST_SHORT)}" if differing else "", style="dim")
+
+
+def _name(cluster: Row) -> str:
+    return str(cluster["cluster_name"] or cluster["cluster_id"].rsplit("/", 1)[-1])
+
+
+def _parts(cluster: Row) -> list[str]:
+    return re.split(r"[:/]", cluster["cluster_id"])
 
 
 def shares(month: Month, cluster: Row) -> dict[str, Decimal | None]:
@@ -108,9 +136,11 @@ def total_of(kinds: dict[str, Decimal | None]) -> Decimal:
 
 
 def ratio(cluster: Row) -> Text:
-    """Return a cluster's idle ratio in percent."""
+    """Return a cluster's idle ratio in percent; without node cost it has none."""
     known = cluster["idle_ratio"]
-    return Text(UNKNOWN, style="dim") if known is None else Text(f"{100 * known:.1f} %", "bold")
+    if known is not None:
+        return Text(f"{100 * known:.1f} %", "bold")
+    return Text(UNKNOWN if cluster["idle"] is None else NO_NODES, style="dim")
 
 
 class Block:
@@ -122,7 +152,7 @@ class Block:
         self.bill = total_of(self.kinds)
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        yield title(self.cluster)
+        yield title(self.cluster, options.max_width)
         yield bar(self.kinds, min(options.max_width, WIDEST_BAR), ascii_only=options.ascii_only)
         table = Table.grid(padding=(0, 2), pad_edge=False)
         for justify in ("left", "left", "right", "right", "left"):

@@ -15,7 +15,7 @@ from pipelines.asking import Answer
 from pipelines.figures import LOOKS, clean, money, percent
 from pipelines.reading import Row
 from pipelines.reference import Column, Header
-from pipelines.show_clusters import sum_table
+from pipelines.show_clusters import WIDEST_ID, sum_table
 
 PLACES = 6
 """Decimal places of explained amounts: enough to see a day's pool, few enough to read."""
@@ -37,7 +37,8 @@ def explanation(postings: list[Row]) -> RenderableType:
     key = itemgetter("provider", "cluster_id", "billing_currency")
     parts: list[RenderableType] = []
     for (provider, cluster, currency), group in groupby(sorted(postings, key=key), key=key):
-        heading = Text.assemble((clean(cluster, 80), "bold"), (f"  {provider}  {currency}", "dim"))
+        known = (clean(cluster, WIDEST_ID), "bold")
+        heading = Text.assemble(known, (f"  {provider}  {currency}", "dim"), overflow="fold")
         parts += [heading, _reasons(list(group)), Text("")]
     return Group(*parts, *_notes(postings), *_files(postings))
 

@@ -27,7 +27,7 @@ def inspection(found: Inspection, file: Path, go_on: str) -> RenderableType:
     """Return the exports that were found, and where to go from there."""
     parts: list[RenderableType] = []
     for source in found.sources:
-        parts += [_source(source, file, used=source in found.active), Text("")]
+        parts += [_source(source, file, unused=found.unused.get(source.id)), Text("")]
     parts += [
         Text(f"not used: {clean(relative(path, file), WIDEST_VALUE)}: {reason}", style="yellow")
         for path, reason in found.refused.items()
@@ -37,7 +37,7 @@ def inspection(found: Inspection, file: Path, go_on: str) -> RenderableType:
     return Group(*parts, written, Text.assemble((advice, "dim"), (go_on, "bold")))
 
 
-def _source(source: Found, file: Path, *, used: bool) -> RenderableType:
+def _source(source: Found, file: Path, *, unused: str | None) -> RenderableType:
     table = _grid()
     table.add_row("", "location", Text(clean(relative(source.location, file), WIDEST_VALUE)))
     table.add_row("", "months", Text(", ".join(source.months) or "none"))
@@ -54,8 +54,8 @@ def _source(source: Found, file: Path, *, used: bool) -> RenderableType:
     if source.problem is not None:
         problem = Text(clean(source.problem, WIDEST_VALUE), style="yellow")
         table.add_row("", "problem", problem)
-    if not used:
-        table.add_row("", "used", "no, commented out: it shows a bill in another cost view")
+    if unused:
+        table.add_row("", "used", Text(f"no, commented out: {clean(unused, WIDEST_VALUE)}"))
     heading = Text.assemble((source.id, "bold"), (f"  {source.provider} {source.dataset}", "dim"))
     return Group(heading, table)
 
@@ -63,10 +63,10 @@ def _source(source: Found, file: Path, *, used: bool) -> RenderableType:
 def examination(checked: Examination) -> RenderableType:
     """Return every answer: the configuration, the sources, the clusters."""
     parts: list[RenderableType] = [Text(checked.billing_period, style="bold")]
-    told: set[str] = set()
+    told = _Told()
     for (source, cluster), group in groupby(_ordered(checked.rows), key=_place):
-        heading = clean(cluster or source or "configuration", WIDEST_VALUE)
-        parts += [Text(""), Text(heading, style="bold"), *_answers(list(group), told)]
+        heading = Text(clean(cluster or source or "configuration", WIDEST_VALUE), style="bold")
+        parts += [Text(""), heading, *_by_source(list(group), told)]
     worst = next(status for status in ENDS if status in {row.status for row in checked.rows})
     return Group(*parts, Text(""), Text(*ENDS[worst]))
 
@@ -81,7 +81,37 @@ def _place(row: Checked) -> tuple[str | None, str | None]:
     return (None if row.cluster_id else row.source), row.cluster_id
 
 
-def _answers(rows: Sequence[Checked], told: set[str]) -> Iterator[RenderableType]:
+class _Told:
+    """The steps told so far, each with the check and the place it was told of first."""
+
+    def __init__(self) -> None:
+        self.first: dict[str, tuple[str, str]] = {}
+        self.last: str | None = None
+
+    def before(self, row: Checked) -> str | None:
+        """Return where the step of this row was told; None where it is new, and note it."""
+        hint, check = row.hint or "", row.check.replace("_", " ")
+        place = (row.cluster_id or row.source or "").rsplit("/", 1)[-1]
+        just_now, self.last = self.last == hint, hint
+        if hint not in self.first:
+            self.first[hint] = (check, place)
+            return None
+        first_check, first_place = self.first[hint]
+        of_place = f" of {first_place}" if first_place else ""
+        return "as above" if just_now else f"as for {first_check}{of_place}"
+
+
+def _by_source(rows: Sequence[Checked], told: _Told) -> Iterator[RenderableType]:
+    """Yield the answers about one thing; where several sources tell of it, each by its name."""
+    sources = {row.source for row in rows if row.source}
+    ordered = sorted(rows, key=lambda row: row.source or "")
+    for source, group in groupby(ordered, key=lambda row: row.source):
+        if len(sources) > 1 and source:
+            yield Text(f"  by {clean(source, WIDEST_VALUE)}", style="dim")
+        yield from _answers(list(group), told)
+
+
+def _answers(rows: Sequence[Checked], told: _Told) -> Iterator[RenderableType]:
     for _, group in groupby(rows, key=lambda row: (row.check, row.status)):
         alike = list(group)
         for row in alike[:SHOWN_ALIKE]:
@@ -90,21 +120,20 @@ def _answers(rows: Sequence[Checked], told: set[str]) -> Iterator[RenderableType
             yield Text(f"  and {len(alike) - SHOWN_ALIKE} more: --json shows all", style="dim")
 
 
-def _answer(row: Checked, told: set[str]) -> RenderableType:
-    """Return one answer; a step that was told further up is not told again."""
+def _answer(row: Checked, told: _Told) -> RenderableType:
+    """Return one answer; a step that was told further up is not told again, but where it was."""
     table = _grid()
     mark, style = MARKS[row.status]
     check = row.check.replace("_", " ")
     table.add_row(Text(mark, style=style), check, Text(clean(row.actual, WIDEST_VALUE)))
     if row.status == "ok" or row.hint is None:
         return table
-    if row.hint in told:
-        table.add_row("", "", Text("do: as above", style="dim"))
+    if before := told.before(row):
+        table.add_row("", "", Text(f"do: {clean(before, WIDEST_VALUE)}", style="dim"))
     else:
         if row.expected:
             table.add_row("", "", Text(f"expected: {clean(row.expected, WIDEST_VALUE)}", "dim"))
         table.add_row("", "", Text(f"do: {clean(row.hint, WIDEST_VALUE)}", "dim"))
-        told.add(row.hint)
     return table
 
 

@@ -8,6 +8,7 @@ from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.table import Table
 from rich.text import Text
 
+from pipelines import reading
 from pipelines.figures import LOOKS, clean, money
 from pipelines.reading import Month, Row
 from pipelines.show_clusters import of_cluster, places, sum_table, total
@@ -19,6 +20,7 @@ Totals = dict[str | None, Decimal]
 """Rounded totals by team."""
 
 NO_TEAM = "(no team)"
+OPERATOR = " (operator)"
 IN_FORCE = "*"
 ALWAYS = ("workload", "idle")
 METHODS = {
@@ -160,5 +162,10 @@ def team(name: str | None, operator: str | None) -> Text:
     """Return a team as it is shown; the operator and money without team are marked."""
     if name is None:
         return Text(NO_TEAM, style="dim")
-    mark = " (operator)" if name == operator else ""
+    mark = OPERATOR if name == operator else ""
     return Text(clean(name, 24)).append(mark, style="dim")
+
+
+def name_of(shown: str) -> str:
+    """Return what `explain` calls a team that somebody copied from a page."""
+    return reading.NO_TEAM if shown == NO_TEAM else shown.removesuffix(OPERATOR)

@@ -1,7 +1,7 @@
 """From raw files to the slices of a month, one file a task, remembered by content.
 
-The parts of a file depend only on its bytes, the wanted labels and the version of the transform,
-so a changed rule never reads a raw file again.
+The parts of a file depend only on its bytes, the version of the transform, and the dataset, metric,
+month and wanted labels of its source, so a changed rule never reads a raw file again.
 """
 
 import hashlib
@@ -40,29 +40,11 @@ def slice_source(
 
     Raises ConfigurationError where the month has no billed row: an empty sum proves nothing.
     """
-    folders = [slice_file(provider, file, context, cache) for file in files]
-    named = [
-        (file, folder) for file, folder in zip(files, folders, strict=True) if folder is not None
-    ]
+    folders = [(file, slice_file(provider, file, context, cache)) for file in files]
+    named = [(file.name, folder) for file, folder in folders if folder is not None]
     if not named:
         raise _nothing(context, "files without a row")
-    parts = sorted({part.stem for _, folder in named for part in folder.glob("*.parquet")})
-    sliced = provider.transform.combine(
-        {
-            part: pl.concat(
-                [
-                    pl.scan_parquet(folder / f"{part}.parquet", glob=False).with_columns(
-                        source_file=pl.lit(file.name)
-                    )
-                    for file, folder in named
-                    if (folder / f"{part}.parquet").exists()
-                ],
-                how="vertical",
-            )
-            for part in parts
-        },
-        context,
-    )
+    sliced = provider.transform.combine(_parts(named), context)
     view = provider.transform.views(context)[0]
     fates = sliced.totals.filter(cost_view=view).group_by("fate").agg(pl.col("rows").sum())
     rows = dict(fates.sort("fate").iter_rows())
@@ -70,6 +52,16 @@ def slice_source(
         found = ", ".join(f"{count} rows of {fate}" for fate, count in rows.items())
         raise _nothing(context, found or "no row at all")
     return sliced
+
+
+def _parts(named: Sequence[tuple[str, Path]]) -> dict[str, pl.LazyFrame]:
+    """Return each part of all files, with `source_file`. named: file name, folder of its parts."""
+    parts: dict[str, list[pl.LazyFrame]] = {}
+    for name, folder in named:
+        for path in sorted(folder.glob("*.parquet")):
+            rows = pl.scan_parquet(path, glob=False)
+            parts.setdefault(path.stem, []).append(rows.with_columns(source_file=pl.lit(name)))
+    return {part: pl.concat(frames, how="vertical") for part, frames in parts.items()}
 
 
 def _nothing(context: Context, got: str) -> ConfigurationError:

@@ -89,6 +89,18 @@ def there_already(file: Path) -> ConfigurationError:
     )
 
 
+def not_there(file: Path) -> ConfigurationError:
+    """Return what to do where there is no configuration."""
+    return ConfigurationError(
+        "no configuration",
+        where=str(file.absolute()),
+        expected="a leerlauf.toml",
+        got="no such file",
+        hint="Go to the folder that has it, or name it with --config; for a new one: "
+        "`leerlauf init FOLDER`, with the folder of your exports.",
+    )
+
+
 def document(found: Inspection, file: Path, lake: Path | None) -> str:
     """Return the text of a configuration, as it stands in `file`."""
     head = _HEAD.format(
@@ -114,9 +126,8 @@ def relative(path: Path, file: Path) -> str:
 
 def _source(source: Found, found: Inspection, file: Path) -> str:
     lines = list(_keys(source, file))
-    if source not in found.active:
-        why = f"# It holds no {found.view} cost, as other sources do: it would count a bill again."
-        lines = [why, *(f"# {line}" for line in lines)]
+    if unused := found.unused.get(source.id):
+        lines = [f"# Not used: {_remark(unused)}.", *(f"# {line}" for line in lines)]
     if source.problem:
         lines.insert(0, f"# It cannot be read yet: {_remark(source.problem)}")
     return "\n".join(["", *lines, ""])

@@ -11,7 +11,8 @@ import duckdb
 import polars as pl
 
 from pipelines.exports import open_relation
-from transforms.azure import bill_columns, bill_query, combine, slice_file, slice_split
+from pipelines.providers import PROVIDERS
+from transforms.azure import bill_columns, combine, slice_file, slice_split
 from transforms.sliced import Context, Sliced
 
 SUBSCRIPTION = "11111111-2222-3333-4444-555555555555"
@@ -340,7 +341,7 @@ def billed_again(
     types = {n: str(t) for n, t in zip(relation.columns, relation.types, strict=True)}
     columns = ", ".join(f"{sql} AS {name}" for name, sql in bill_columns(types).items())
     relation.project(columns).create_view("raw")
-    con.execute(bill_query(), {"period": period, **result.bill_values})
+    con.execute(PROVIDERS["azure"].bill_query, {"period": period, **result.bill_values})
     sums: dict[tuple[str, str], tuple[int, Decimal]] = {}
     for charge, _, _, view, rows, amount in con.fetchall():
         key = (charge if charge in fates else "sliced", view)

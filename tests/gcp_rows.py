@@ -12,7 +12,8 @@ import duckdb
 import polars as pl
 
 from pipelines.exports import open_relation, scan
-from transforms.gcp import bill_columns, bill_query, combine, slice_file
+from pipelines.providers import PROVIDERS
+from transforms.gcp import bill_columns, combine, slice_file
 from transforms.sliced import Context, Sliced
 
 Row = dict[str, Any]
@@ -236,4 +237,4 @@ def bill(path: Path) -> list[tuple[Any, ...]]:
     relation.project(", ".join(f"{sql} AS {name}" for name, sql in columns.items())).create_view(
         "raw"
     )
-    return con.execute(bill_query(), {"period": "2026-10"}).fetchall()
+    return con.execute(PROVIDERS["gcp"].bill_query, {"period": "2026-10"}).fetchall()

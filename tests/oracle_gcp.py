@@ -8,8 +8,11 @@ Choices where the contract leaves room:
 * Autopilot's pods are also those with a word before: `Autopilot Spot Pod ...`.
 * A resource kind is the first of cpu, memory, gpu, storage, network whose words stand in the
   SKU's description; `transfer` is a word of network, `licence` of none.
-* Usage-based is a known unit without `second`. What Google calls unallocated there has
-  provider idle like all it calls unallocated; it is the bridge's `not_time_based`.
+* Capacity is CPU, memory, GPU, disk or the rest of a machine, in a unit of time or an unknown one.
+  What Google calls unallocated elsewhere, an address billed by the second too, is shared and keeps
+  its resource kind; it has provider idle like all it calls unallocated, the bridge's
+  `not_time_based`.
+* A credit of an unknown type pays for nothing that could be named: its resource kind is `other`.
 * An unused reservation and support count only without a cluster; the fees of commitments, old and
   new, are outside whatever labels they carry. An adjustment of them without a cluster is a refund.
 * Labels of a workload: `k8s-label/`, then `k8s-namespace-labels/`, then the other labels.
@@ -83,7 +86,7 @@ def slices(source: str, row: Row) -> Iterator[Slice]:
             reason = "credit" if name in PAYMENT_CREDITS else "other_service"
             yield _slice(source, row, credit, ("outside", reason, "other"))
         elif name not in PRICE_CREDITS:
-            kind = ("unattributed", "unclassified", resource_kind(row))
+            kind = ("unattributed", "unclassified", "other")
             yield _slice(source, row, credit, kind, cluster=cluster)
 
 
@@ -159,9 +162,8 @@ def _cluster_kind(row: Row) -> Kind:
     if is_autopilot_pod(row) and (not namespace or namespace in SPECIAL):
         return "unattributed", "unclassified", resource
     if namespace in SPECIAL:
-        if namespace == "kube:unallocated" and row.unit and "second" not in row.unit:
-            what = "network" if resource == "network" else "other"
-            return "shared", what, what
+        if namespace == "kube:unallocated" and not _is_capacity(row):
+            return "shared", "network" if resource == "network" else "other", resource
         return *SPECIAL[namespace], resource
     if namespace and ":" not in namespace:
         return "workload", None, resource
@@ -187,6 +189,11 @@ def resource_kind(row: Row) -> str:
             return kind
     is_node = re.fullmatch(r"projects/[^/]+/instances/[^/]+", row.resource or "")
     return "compute" if is_node and "second" in (row.unit or "") else "other"
+
+
+def _is_capacity(row: Row) -> bool:
+    is_over_time = row.unit is None or "second" in row.unit
+    return is_over_time and resource_kind(row) not in ("network", "other")
 
 
 def _labels(row: Row) -> dict[str, str]:

@@ -68,8 +68,9 @@ def test_scientific_notation_is_a_number(text: str) -> None:
 
 @pytest.mark.parametrize("cell", [None, ""])
 def test_an_empty_cell_is_unknown_not_zero(cell: str | None) -> None:
-    row = resolve(legacy(**{"product/memory": cell})).collect().row(0, named=True)
-    assert row["product_memory"] is None
+    cells = {"product/memory": cell, "lineItem/UnblendedCost": cell}
+    row = resolve(legacy(**cells)).collect().row(0, named=True)
+    assert (row["product_memory"], row["line_item_unblended_cost"]) == (None, None)
 
 
 @pytest.mark.parametrize(

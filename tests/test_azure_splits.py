@@ -39,6 +39,11 @@ IDLE = ("idle", "unrequested", "compute")
 GAP = ("unattributed", "split_gap", "compute")
 UNSPLIT = ("unattributed", "no_split_source", "compute")
 HALVES = [("1", "shop", "Compute"), ("1", "#idle charges#", "Compute")]
+DAILY = ("Date", "ID", "Name", "Kind", "Fraction", "SplitBucket", "SplitKey")
+QUERY_COLUMNS = (
+    '{"columns": [{"name": "Cost"}, {"name": "Namespace"}, {"name": "Cluster"}, '
+    '{"name": "ServiceCategory"}], '
+)
 USED = {POOL: [("0.75", "shop", "usage"), ("0.25", "", "idle")]}
 
 
@@ -131,6 +136,67 @@ def test_a_file_that_is_no_answer_is_refused(text: str) -> None:
         slice_split(lines(text).lazy(), QUERY)
 
 
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        ('{"properties": [1]}', "the properties of an answer"),
+        ('{"properties": {"columns": 7, "rows": []}}', "the columns of an answer"),
+        ('{"properties": {"columns": ["Cost"], "rows": []}}', "a column of an answer"),
+        (QUERY_COLUMNS + '"rows": 7}', "the rows of an answer"),
+        (QUERY_COLUMNS + '"rows": [5]}', "a row of an answer"),
+        (QUERY_COLUMNS + '"rows": [{"Cost": 1}]}', "a row of an answer"),
+        (QUERY_COLUMNS + '"rows": [[1, {"a": 1}, "", ""]]}', "a value of a split answer"),
+        ('{"Resources": 5}', "Resources of an answer"),
+        ('{"Resources": ["x"]}', "a resource of an answer"),
+        ('{"Resources": [{"Splits": 5}]}', "Splits of an answer"),
+        ('{"Resources": [{"Splits": [1]}]}', "a split of an answer"),
+        ('{"Resources": [{"Splits": [{"SplitKey": "{}"}]}]}', "a SplitKey of an answer"),
+    ],
+)
+def test_an_answer_of_another_form_is_refused(text: str, what: str) -> None:
+    with pytest.raises(InputError, match=f"{what} has another form") as caught:
+        slice_split(lines(text).lazy(), QUERY)
+    assert all((caught.value.expected, caught.value.got, caught.value.hint))
+
+
+@pytest.mark.parametrize("text", ["[" * 100_000, '{"a":' * 100_000, "[]", "null"])
+def test_a_document_that_is_no_answer_is_refused(text: str) -> None:
+    with pytest.raises(InputError):
+        slice_split(lines(text).lazy(), QUERY)
+
+
+def test_a_column_given_twice_is_refused() -> None:
+    named = [{"name": name} for name in ("Cost", "cost", "Namespace", "Cluster", "ServiceCategory")]
+    answer = lines(json.dumps({"columns": named, "rows": []}))
+    with pytest.raises(InputError, match="has twice the column cost"):
+        slice_split(answer.lazy(), QUERY)
+    table = pl.DataFrame({name: ["x"] for name in (*DAILY, " date")})
+    with pytest.raises(InputError, match="has twice the column date"):
+        slice_split(table.lazy(), AGENT)
+
+
+def test_a_list_of_answers_and_a_byte_order_mark_are_read() -> None:
+    text = "\n".join(query(HALVES).get_column("line"))
+    for written in (f"\ufeff{text}", f"[{text}]"):
+        result = sliced(frame([node()]), splits={"2026-10-14.json": lines(written)}, of=QUERY)
+        assert kinds(result) == {WORKLOAD: "0.5", IDLE: "0.5"}
+
+
+@pytest.mark.parametrize("spelled", [CLUSTER.upper(), CLUSTER[1:], f" {CLUSTER}/ "])
+def test_a_cluster_is_known_in_all_spellings_of_its_id(spelled: str) -> None:
+    answer = query([("1", "shop", "COMPUTE"), ("1", "#Idle Charges#", "compute")], cluster=spelled)
+    result = sliced(frame([node()]), splits={"2026-10-14.json": answer}, of=QUERY)
+    assert kinds(result) == {WORKLOAD: "0.5", IDLE: "0.5"}
+
+
+@pytest.mark.parametrize("spelled", [POOL.upper(), POOL[1:], f"{POOL}/"])
+def test_a_resource_is_known_in_all_spellings_of_its_id(spelled: str) -> None:
+    answer = agent({spelled: [("0.5", "shop", "usage"), ("0.5", "", "idle")]})
+    rows = frame([node(resource=f" {spelled}")])
+    result = sliced(rows, splits={"2026-10-14.json": answer}, of=AGENT)
+    assert kinds(result) == {WORKLOAD: "0.5", IDLE: "0.5"}
+
+
 def test_a_table_that_is_no_split_is_refused() -> None:
     with pytest.raises(InputError, match="is no split"):
         slice_split(frame([node()]).lazy(), AGENT)
@@ -208,7 +274,7 @@ def test_words_that_no_list_names_are_kept_apart_and_reported() -> None:
     }
     assert result.findings.select("rule", "severity", "where", "actual").rows() == [
         ("unknown_split_bucket", "error", "2026-10-14.json", "#new charges#"),
-        ("unknown_split_category", "warning", "2026-10-14.json", "Databases"),
+        ("unknown_split_category", "error", "2026-10-14.json", "Databases"),
     ]
 
 
@@ -249,6 +315,10 @@ def test_money_of_an_answer_for_several_days_stands_on_the_idle_of_those_days() 
         ("answer-2026-10-01-to-2026-10-31.json", (1, 31)),
         ("20261001-20261031/answer.json", (1, 31)),
         ("2026-10-14/2026-10-15.json", (15, 15)),
+        ("20261001-20261031/2026-10-14/answer.json", (14, 14)),
+        ("2026/10/14/answer.json", (14, 14)),
+        ("aks/year=2026/month=10/day=14/answer.json", (14, 14)),
+        ("2026-10-15/run/answer.json", (15, 15)),
         ("answers/october.json", None),
         ("answers/2026-10.json", None),
         ("run-12026101499.json", None),
@@ -468,7 +538,7 @@ def _table(*rows: tuple[str, str, str, str]) -> pl.DataFrame:
     cells = [
         (day, POOL, "n", "compute", fraction, bucket, key) for day, fraction, bucket, key in rows
     ]
-    columns = ["Date", "ID", "Name", "Kind", "Fraction", "SplitBucket", "SplitKey"]
+    columns = list(DAILY)
     return pl.DataFrame(cells, schema=columns, orient="row")
 
 

@@ -219,6 +219,28 @@ def test_a_location_that_is_not_there_and_the_others_all_the_same() -> None:
     assert [row.cluster_id for row in of(checked, "split_coverage")] == [LAB]
 
 
+def test_a_folder_of_answers_that_is_not_there() -> None:
+    checked = examined(AZURE.replace("azure-lab/splits", "nowhere") + RULES)
+    (missing,) = of(checked, "split_location")
+    assert (missing.status, missing.exit_code, checked.exit_code) == ("error", 2, 2)
+    assert missing.actual.endswith("nowhere: no such folder")
+    assert missing.hint == "correct `split_location` of the source, or copy the saved answers there"
+    assert of(checked, "delivery") == []
+
+
+def test_one_bill_in_two_sources() -> None:
+    shutil.copytree(EXPORTS / "azure-lab" / "costs", "again")
+    again = AZURE.replace('id = "azure-lab"', 'id = "azure-again"')
+    again = again.replace('"exports/azure-lab"', '"again"')
+    checked = examined(AZURE + again + RULES)
+    (twice,) = of(checked, "one_bill")
+    assert (twice.status, twice.cluster_id, checked.exit_code) == ("warning", LAB, 0)
+    assert twice.actual.startswith(
+        "several sources bill its nodes on the same days: azure-again, azure-lab; 2026-10-"
+    )
+    assert of(examined(AWS + AZURE + RULES), "one_bill") == []
+
+
 def test_a_month_without_a_delivery() -> None:
     checked = examined(AWS + RULES, "2026-09")
     (row,) = of(checked, "delivery")
@@ -290,10 +312,15 @@ def test_no_split_where_it_comes_apart() -> None:
 def test_a_view_that_the_source_lacks() -> None:
     checked = examined('[report]\ncost_view = "billed"\n' + AZURE + RULES)
     (row,) = of(checked, "cost_view")
-    assert (row.status, row.actual, row.expected) == ("error", "effective", "billed")
-    assert (row.hint, checked.exit_code) == (
-        "set cost_view, or give this source an export that holds this cost",
-        2,
+    assert (row.status, row.actual, row.expected) == (
+        "error",
+        "no billed cost: it holds effective cost only",
+        "billed",
+    )
+    assert checked.exit_code == 2
+    assert row.hint == (
+        'set cost_view = "effective" under [report], or give this source its billed cost; '
+        'or correct metric = "amortized"'
     )
     assert [status for status, _ in told(checked, "split_coverage")] == ["ok"]
 
@@ -517,6 +544,23 @@ def test_the_namespaces_without_team_are_named_the_dearest_first() -> None:
     ]
 
 
+def test_a_cluster_is_billed_twice_only_where_days_and_nodes_are_the_same() -> None:
+    found = asked(
+        "one_bill",
+        day(1, "1"),
+        *(day(number, "1", source="t") for number in (2, 3, 4)),
+        *(day(number, "1") for number in (3, 4)),
+        day(5, "1", row_kind="cluster_fee"),
+        day(5, "1", source="t"),
+        day(6, "0"),
+        day(6, "1", source="t"),
+        day(7, "1", billing_currency="EUR"),
+        day(7, "1", source="t"),
+    )
+    said = "several sources bill its nodes on the same days: s, t; 2026-10-03 to 2026-10-04, 2 days"
+    assert statuses(found) == [("warning", "one_bill", said)]
+
+
 # ---------------------------------------------------------------------------------------------
 # The command
 # ---------------------------------------------------------------------------------------------
@@ -552,6 +596,38 @@ def test_the_page_tells_each_step_once(capsys: pytest.CaptureFixture[str]) -> No
         "                          do: as above",
         "",
         "Something is wrong: see above.",
+    ]
+
+
+def test_the_page_says_where_a_step_was_told(capsys: pytest.CaptureFixture[str]) -> None:
+    def half(check: str, hint: str, cluster: str | None, source: str | None = None) -> Checked:
+        return Checked(check, "warning", "half", None, hint, "p", source, None, cluster)
+
+    rows = (half("x", "do it", None), half("teams", "add a rule", "r/c1"), half("x", "do it", "c2"))
+    console().print(examination(Examination(MONTH, (*rows, half("teams", "add a rule", "c2")))))
+    shown = [line.strip() for line in capsys.readouterr().out.splitlines()]
+    assert [line for line in shown if line.startswith("do: ")] == [
+        "do: do it",
+        "do: add a rule",
+        "do: as for x",
+        "do: as for teams of c1",
+    ]
+
+
+def test_a_cluster_of_two_sources_says_which(capsys: pytest.CaptureFixture[str]) -> None:
+    cluster = {"check": "teams", "status": "ok", "cluster_id": "c"}
+    rows = [
+        Checked(**cluster, actual=actual, source=source)  # type: ignore[arg-type]
+        for actual, source in (("1", "b"), ("2", "a"), ("3", None), ("4", "b"))
+    ]
+    console().print(examination(Examination(MONTH, tuple(rows))))
+    assert [line.rstrip() for line in capsys.readouterr().out.splitlines()][3:-2] == [
+        "ok       teams            3",
+        "  by a",
+        "ok       teams            2",
+        "  by b",
+        "ok       teams            1",
+        "ok       teams            4",
     ]
 
 

@@ -220,6 +220,40 @@ def test_a_month_that_was_never_run(
     assert "leerlauf run 2026-09" in missing.err
 
 
+def test_pages_name_commands_for_the_lake_they_show(
+    lake: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for command in ("reconcile", "compare"):
+        told = said(capsys, command, MONTH, "--lake", lake).out
+        assert f"--lake{lake}" in "".join(told.split())
+
+
+@pytest.mark.parametrize("command", ["run", "check"])
+def test_the_wrong_folder_is_told_where_to_go(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], command: str
+) -> None:
+    told = json.loads(said(capsys, command, MONTH, "--json").out)
+    (finding,) = told["findings"]
+    assert (finding["where"], finding["actual"]) == (
+        str(tmp_path / "leerlauf.toml"),
+        "no configuration: no such file",
+    )
+    assert "`leerlauf init FOLDER`" in finding["hint"]
+
+
+@pytest.mark.parametrize(
+    "words", [("reconcile", MONTH), ("explain", "A", MONTH), ("sql", "FROM bill")]
+)
+def test_no_lake_in_the_wrong_folder(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], words: tuple[str, ...]
+) -> None:
+    told = said(capsys, *words, "--json")
+    (finding,) = json.loads(told.out)["findings"]
+    assert (told.code, finding["where"]) == (2, str(tmp_path / "lake"))
+    assert finding["actual"] == "no lake here: neither"
+    assert "--config" in finding["hint"]
+
+
 def test_findings_of_the_month_decide_the_exit_code_of_every_reader(
     lake: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -279,6 +313,15 @@ def test_money_without_team_can_be_explained(
     explained = said(capsys, "explain", "-", MONTH, "--lake", lake)
     assert explained.code == 0
     assert "unattributed storage" in explained.out
+    assert said(capsys, "explain", "(no team)", MONTH, "--lake", lake) == explained
+
+
+def test_the_operator_is_known_as_a_statement_shows_it(
+    lake: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shown = said(capsys, "explain", "platform (operator)", MONTH, "--lake", lake)
+    assert shown == said(capsys, "explain", "platform", MONTH, "--lake", lake)
+    assert shown.code == 0
 
 
 def test_an_unknown_team_is_told_the_nearest(

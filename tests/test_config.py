@@ -642,7 +642,7 @@ def test_months_that_have_begun(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["2026-13", "2026-00", "26-10", "2026-10-01", "0000-01", "\u0662026-10"]
+    "text", ["2026-13", "2026-00", "2026-1", "26-10", "2026-10-01", "0000-01", "\u0662026-10"]
 )
 def test_what_is_no_month(text: str) -> None:
     with pytest.raises(ConfigurationError) as raised:

@@ -130,7 +130,7 @@ def test_the_hidden_second_run_of_last_month_wins(tmp_path: Path) -> None:
     assert contents(discovered(tmp_path, "2026-11")[0]) == ["daily/20261101-20261130/bbbb"]
 
 
-def test_of_many_runs_of_a_month_the_newest_wins(tmp_path: Path) -> None:
+def test_the_newest_complete_run_wins(tmp_path: Path) -> None:
     for day in (10, 12, 11):
         days = ("2026-10-01T00:00:00Z", f"2026-10-{day}T00:00:00Z")
         run(tmp_path, f"daily/20261001-20261031/run-{day}", f"2026-10-{day}T04:00:00Z", days)
@@ -489,6 +489,11 @@ def test_every_split_file_below_the_location_counts(tmp_path: Path) -> None:
         ("2026-10-14/2026-11-14.json", False),
         ("2026-11/2026-10-14/answer.json", True),
         ("2026-10/answer.json", True),
+        ("2026/10/14/answer.json", True),
+        ("2026/09/14/answer.json", False),
+        ("year=2026/month=11/answer.json", False),
+        ("year=2026/month=10/day=14/answer.json", True),
+        ("cluster-2026/09/14/answer.json", True),  # no folder of a year
         ("202609/answer.json", False),
         ("answer-2026-10.json", True),
         ("answer-2026-09.json", False),

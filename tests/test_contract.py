@@ -268,6 +268,18 @@ def test_a_second_fetch_copies_nothing(provider: Provider, tmp_path: Path) -> No
 
 
 @every_provider
+def test_a_month_run_again_is_there_once(provider: Provider, tmp_path: Path) -> None:
+    config = demo(provider, tmp_path / "lake")
+    glob = f"read_parquet('{tmp_path}/lake/normalised/**/*.parquet')"
+    counted = []
+    for _ in range(2):
+        assert months.run(config, MONTH).record.published
+        counted.append(duckdb.sql(f"SELECT count(*), sum(effective_cost) FROM {glob}").fetchall())
+    assert counted[0] == counted[1]
+    assert counted[0][0][0] > 0
+
+
+@every_provider
 def test_a_view_a_source_lacks_is_refused(provider: Provider, tmp_path: Path) -> None:
     config = demo(provider, tmp_path / "lake")
     for source in config.sources:
@@ -322,6 +334,7 @@ def test_a_provider_has_its_rooms(provider: Provider) -> None:
         f"connectors/{provider.name}.py",
         f"transforms/{provider.name}/README.md",
         f"transforms/{provider.name}/bill.sql",
+        f"transforms/{provider.name}/recognise.py",
         f"fixtures/{provider.name}/__init__.py",
         f"tests/oracle_{provider.name}.py",
     ):

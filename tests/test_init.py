@@ -522,6 +522,36 @@ def test_one_bill_in_two_views_is_counted_once(
     assert '# [[source]]\n# id = "azure-shop-actual"' in (tmp_path / "leerlauf.toml").read_text()
 
 
+@pytest.mark.parametrize(
+    ("names", "kept", "again"),
+    [
+        (("gcp-shop-csv", "gcp-shop-json"), "gcp-shop-csv", "gcp-shop-json"),
+        (("azure-shop-ea", "azure-shop-localised"), "azure-shop-ea", "azure-shop-localised"),
+        (("azure-shop", "azure-shop-focus"), "azure-shop", "azure-shop-focus"),
+    ],
+    ids=["as long in every month", "one cluster", "cost and FOCUS"],
+)
+def test_one_bill_in_two_forms_is_counted_once(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    names: tuple[str, str],
+    kept: str,
+    again: str,
+) -> None:
+    copied(tmp_path, *names)
+    told = said(capsys, "init").out
+    file = tmp_path / "leerlauf.toml"
+    assert [source.id for source in config.load(file).sources] == [kept]
+    reason = f"it seems to hold the bill of {kept} once more"
+    assert f'# Not used: {reason}.\n# [[source]]\n# id = "{again}"' in file.read_text()
+    assert f"no, commented out: {reason}" in " ".join(told.split())
+
+
+def test_exports_of_different_bills_are_all_used(tmp_path: Path) -> None:
+    copied(tmp_path, "aws-prod", "aws-data", "gcp-shop", "azure-shop", "azure-lab")
+    assert inspect(tmp_path).unused == {}
+
+
 def test_a_bill_without_amortised_cost_is_shown_as_invoiced(tmp_path: Path) -> None:
     inspection = inspect(copied(tmp_path, "azure-shop-actual"))
     text = document(inspection, tmp_path / "leerlauf.toml", None)

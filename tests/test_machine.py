@@ -141,6 +141,7 @@ def test_a_bridge_leads_from_the_providers_idle_to_ours(month: Month) -> None:
         {
             "provider": "aws",
             "cluster_id": SHOP,
+            "billing_currency": "USD",
             "resource_kind": "cpu",
             "provider_class": "unused_cost",
             "provider_idle": "2.000000000000",

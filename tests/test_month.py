@@ -170,10 +170,10 @@ def test_every_method_is_the_oracles(
 def test_the_bridge_is_the_oracles(con: duckdb.DuckDBPyConnection, books: Books) -> None:
     ours = figures(
         con,
-        "SELECT cluster_id, node_name, resource_kind, billing_currency, name, amount "
+        "SELECT cluster_id, node_name, resource_kind, billing_currency, name, sum(amount) "
         "FROM reconciliation "
         "WHERE name IN "
-        "('provider_idle', 'empty_nodes', 'not_time_based', 'rebased', 'idle')",
+        "('provider_idle', 'empty_nodes', 'not_time_based', 'rebased', 'idle') GROUP BY ALL",
     )
     theirs = {
         (*key, name): amount
@@ -229,7 +229,7 @@ def test_anybody_can_sum_the_lake_to_the_bill(lake: Path) -> None:
         "WHERE class NOT IN ('other_period', 'split_information', 'provider_reallocation')) "
         "ON cost_view IN ('effective', 'billed') USING sum(amount) ORDER BY source"
     ).fetchall()
-    assert len(views) == 6
+    assert len(views) == len(load(lake).sources)
     for ours, theirs in zip(views, bill, strict=True):
         assert ours[0] == theirs[0]
         for one, other in zip(ours[1:], theirs[1:], strict=True):

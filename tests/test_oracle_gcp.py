@@ -166,9 +166,18 @@ def test_the_bridge_begins_with_what_google_calls_unallocated(tmp_path: Path) ->
 NO_NAMESPACE = {"goog-k8s-cluster-name": "shop-std"}
 
 
+UNALLOCATED = {**STD, "k8s-namespace": "kube:unallocated"}
+
+
 @pytest.mark.parametrize(
     ("entry", "kind"),
     [
+        (line("1", CORE, UNALLOCATED), ("idle", "unrequested", "cpu")),
+        (line("1", "Balanced PD Capacity", UNALLOCATED), ("idle", "unrequested", "storage")),
+        (line("1", "A novelty of a machine", UNALLOCATED), ("idle", "unrequested", "compute")),
+        (line("1", "External IP Charge", UNALLOCATED), ("shared", "network", "network")),
+        (line("1", "Storage Calls", UNALLOCATED, unit="count"), ("shared", "other", "storage")),
+        (line("1", "A novelty", UNALLOCATED, resource=None), ("shared", "other", "other")),
         (line("1", CORE, STD, cost_type="tax"), ("outside", "tax", "other")),
         (line("1", CORE, {}, cost_type="rounding_error"), ("outside", "rounding", "other")),
         (line("1", CORE, {}, cost_type="adjustment"), ("outside", "refund", "other")),
@@ -215,6 +224,8 @@ def test_payment_credits_are_slices_of_their_own(tmp_path: Path) -> None:
         ("unattributed", "unclassified"): money("-0.25"),
         ("outside", "other_service"): money("3.875"),
     }
+    (unknown,) = [piece for piece in books(tmp_path).slices if piece.reason == "unclassified"]
+    assert unknown.resource_kind == "other"
 
 
 def test_a_cluster_without_the_feature_is_unknown_not_idle(tmp_path: Path) -> None:

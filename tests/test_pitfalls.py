@@ -20,3 +20,14 @@ def test_every_test_that_is_named_exists(readme: Path) -> None:
     named = set(re.findall(r"`(test_\w+)`", readme.read_text(encoding="utf-8")))
     assert named
     assert named - TESTS == set()
+
+
+@pytest.mark.parametrize(
+    ("provider", "numbered"), [("gcp", [*range(1, 13), *range(1, 10)]), ("azure", [*range(1, 12)])]
+)
+def test_every_numbered_trap_has_its_line(provider: str, numbered: list[int]) -> None:
+    """The numbers are those of the fact sheets: complaints and consequences, or defects."""
+    text = (ROOT / "transforms" / provider / "README.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| (\d+) \| .* \| (.+) \|$", text, re.MULTILINE)
+    assert [int(number) for number, _ in rows] == numbered
+    assert [answer for _, answer in rows if not re.search(r"`test_\w+`|\w+ \w+", answer)] == []

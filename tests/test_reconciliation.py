@@ -144,6 +144,17 @@ def test_idle_the_provider_shows_on_rows_of_its_own() -> None:
     }
 
 
+def test_two_words_for_idle_are_two_bridges() -> None:
+    rows = [
+        idle(cost, provider_class=word, provider_idle_cost=Decimal(cost), node_name=None)
+        for cost, word in (("3", "asked"), ("2", "measured"))
+    ]
+    assert {key[3]: lines["idle"] for key, lines in bridges(book(rows)).items()} == {
+        "asked": 3,
+        "measured": 2,
+    }
+
+
 def test_only_idle_of_clusters_is_bridged() -> None:
     assert bridges(book([workload("ads", "1"), outside("2", "tax")])) == {}
 

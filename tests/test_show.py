@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from rich.console import Console, RenderableType
 
-from pipelines import show, show_rows
+from pipelines import show, show_clusters, show_rows
 from pipelines.figures import LOOKS, bar, clean, money, percent, rounded
 from pipelines.reading import Month
-from tests.ledger_cases import idle, rule, workload
+from tests.ledger_cases import charge, idle, rule, workload
 from tests.small_month import month_of, small_month
 from transforms.schema import CLUSTER_KINDS
 
@@ -74,10 +74,43 @@ def test_all_clusters_are_seen_at_once(month: Month) -> None:
     assert lines(show.summary(month))[:5] == [
         "October 2026   provisional, amortised cost, split as the provider charged it",
         "",
-        "                                     bill          idle  idle ratio",
-        "dark  ╱╱╱╱╱╱╱╱╱╱╱╱╱╱╱╱╱╱╱╱╱╱╱╱  1,234,567  JPY  unknown     unknown",
-        "shop  ██░░▒▓▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄╱      80.16  USD     2.25      31.9 %",
+        "                                          bill          idle  idle ratio",
+        "aws  dark  ╱╱╱╱╱╱╱╱╱╱╱╱╱╱╱╱╱╱╱╱╱╱╱╱  1,234,567  JPY  unknown     unknown",
+        "aws  shop  ██░░▒▓▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄╱      80.16  USD     2.25      31.9 %",
     ]
+
+
+def test_namesakes_are_told_apart_by_what_differs() -> None:
+    ids = ("sub/rg-1/aks/shop", "sub/rg-2/aks/shop", "p/eu/shop", "arn:aws:eks:eu:1:cluster/dark")
+    clusters = [
+        {"provider": provider, "cluster_id": identity, "cluster_name": name}
+        for identity, provider, name in zip(
+            ids, ("azure", "azure", "gcp", "aws"), ("shop", "shop", "shop", None), strict=True
+        )
+    ]
+    names = [show_clusters.short_name(cluster, clusters).plain for cluster in clusters]
+    assert names == ["shop rg-1", "shop rg-2", "shop", "dark"]
+    twice = [clusters[0], {**clusters[0], "billing_currency": "EUR"}]
+    assert show_clusters.short_name(twice[0], twice).plain == "shop"
+
+
+def test_a_long_id_is_shown_whole() -> None:
+    identity = "/subscriptions/" + "5a0b0c0d-" * 8 + "/resourcegroups/rg-2/managedclusters/shop"
+    rows = [workload("a", "1", cluster_name="shop", cluster_id=identity)]
+    shown = lines(show.summary(month_of(rows)))
+    first = shown.index("shop  aws")
+    assert "".join(shown[first + 1 : first + 3]) == identity
+    explained = {"provider": "azure", "cluster_id": identity, "billing_currency": "EUR"}
+    kinds = {"row_kind": "workload", "reason": None, "resource_kind": "cpu", "method": "none"}
+    money = {"allocation_rule": "default", "amount": Decimal(1), "pool_amount": Decimal(1)}
+    page = show_rows.explanation([{**explained, **kinds, **money, "note": None, "source_file": ""}])
+    assert identity in "".join(lines(page))
+
+
+def test_without_node_cost_there_is_no_ratio_and_nothing_unknown() -> None:
+    fee = charge("1", row_kind="cluster_fee", reason="control_plane", resource_kind="other")
+    shown = lines(show.summary(month_of([fee])))
+    assert "   bill             1.00      USD  idle ratio no node cost" in shown
 
 
 def test_a_statement_keeps_the_biggest_kinds_on_a_narrow_terminal(month: Month) -> None:
@@ -211,6 +244,18 @@ def test_a_run_that_published_nothing_says_so() -> None:
     ]
 
 
+def test_named_commands_find_the_same_lake() -> None:
+    same = [told("x", "info", where=f"file {n}", hint="look") for n in range(2)]
+    month = month_of([workload("it's me", "1")], findings=same)
+    more = '        and 1 more: leerlauf sql "FROM findings" --lake l'
+    assert more in lines(show.summary(month, "--lake l"))
+    shown = lines(show.tour(month, Path("my file.toml"), Path("l")), width=120)
+    assert more in shown
+    explain = """  leerlauf explain 'it'"'"'s me' 2026-10 --lake l"""
+    assert explain in shown
+    assert "  leerlauf run 2026-10 --config 'my file.toml' --lake l" in shown
+
+
 def test_the_demo_says_where_to_go_next(month: Month) -> None:
     file = Path("leerlauf-demo/leerlauf.toml")
     shown = lines(show.tour(month, file, None))
@@ -294,7 +339,7 @@ def test_a_cluster_cannot_draw_on_the_page() -> None:
     rows = [workload("a", "1", cluster_name="[red]\x1b[2J", cluster_id="x\ny")]
     shown = lines(show.summary(month_of([*rows, workload("a", "1")])))
     assert "[red]�[2J  aws  x�y" in shown
-    assert any(line.startswith("[red]�[2J  ███") for line in shown)
+    assert any(line.startswith("aws  [red]�[2J  ███") for line in shown)
 
 
 def test_a_column_cannot_draw_on_the_page() -> None:

@@ -5,7 +5,9 @@ by different tools. Keys are compared in one canonical form; values are never ch
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+
+import polars as pl
 
 _SEPARATOR = re.compile(r"[^a-z0-9]")
 
@@ -21,3 +23,13 @@ def spellings(keys: Iterable[str]) -> dict[str, list[str]]:
     for key in sorted(set(keys)):
         found.setdefault(canonical(key), []).append(key)
     return found
+
+
+def collisions(found: Iterable[tuple[str, Sequence[str]]]) -> pl.LazyFrame:
+    """Return the part `spellings`: the wanted labels that are spelled in more than one way.
+
+    found: a label and the raw keys that spell it. Columns: `label`, `spellings` (one text).
+    """
+    several = [(label, ", ".join(raws)) for label, raws in found if len(raws) > 1]
+    schema = {"label": pl.String(), "spellings": pl.String()}
+    return pl.LazyFrame(several, schema=schema, orient="row")

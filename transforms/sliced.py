@@ -88,8 +88,42 @@ def as_slices(frame: pl.DataFrame, context: Context) -> pl.DataFrame:
     )
 
 
-def typed(frame: pl.DataFrame, schema: Mapping[str, pl.DataType], context: Context) -> pl.DataFrame:
-    """Complete rows of TOTALS or CLUSTER_BILLS with their provider and source."""
+def totals(rows: pl.DataFrame, views: Sequence[str], context: Context) -> pl.DataFrame:
+    """Return what each fate of the raw rows adds up to, in each view.
+
+    rows: `fate`, `billing_currency`, `rows`, and for each view its amount and `<view>_abs`.
+    """
+    keys = ["fate", "billing_currency"]
+    sums = [
+        rows.group_by(keys).agg(
+            pl.col("rows").sum(),
+            amount=pl.col(view).sum(),
+            amount_abs=pl.col(f"{view}_abs").sum(),
+            cost_view=pl.lit(view),
+        )
+        for view in views
+    ]
+    return _typed(pl.concat(sums), TOTALS, context)
+
+
+def cluster_bills(charges: pl.DataFrame, views: Sequence[str], context: Context) -> pl.DataFrame:
+    """Return each cluster's bill, in each view: to be summed before any charge is split.
+
+    charges: `cluster_id` (NULL outside), `billing_currency`, and for each view its amount.
+    """
+    inside = charges.filter(pl.col("cluster_id").is_not_null())
+    sums = [
+        inside.group_by("cluster_id", "billing_currency").agg(
+            amount=pl.col(view).sum(), cost_view=pl.lit(view)
+        )
+        for view in views
+    ]
+    return _typed(pl.concat(sums), CLUSTER_BILLS, context)
+
+
+def _typed(
+    frame: pl.DataFrame, schema: Mapping[str, pl.DataType], context: Context
+) -> pl.DataFrame:
     named = frame.with_columns(provider=pl.lit(context.provider), source=pl.lit(context.source))
     return named.select(pl.col(name).cast(dtype) for name, dtype in schema.items())
 

@@ -9,8 +9,10 @@ SELECT
     charges.provider,
     charges.source,
     charges.cluster_id,
-    count(DISTINCT charges.resource_id) || ' nodes on '
-    || count(DISTINCT charges.charge_period_start) || ' days' AS "where",
+    concat_ws(
+        ' ', 'resources:', count(DISTINCT charges.resource_id),
+        'days:', count(DISTINCT charges.charge_period_start)
+    ) AS "where",
     '0' AS expected,
     sum(charges.cost)::VARCHAR AS actual,
     sum(charges.cost)::VARCHAR AS difference,

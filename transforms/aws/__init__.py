@@ -5,20 +5,19 @@ parts of all files of a month together, because parents and pods lie in differen
 """
 
 from collections.abc import Mapping
-from importlib.resources import files
 
 import polars as pl
 
+from transforms import cells
 from transforms.aws.charges import charges
 from transforms.aws.columns import COSTS, canonical_names, divide, resolve
 from transforms.aws.combine import combine
 from transforms.aws.split import hours, pods
 from transforms.aws.tags import discover
-from transforms.cells import quoted
 from transforms.schema import COST_VIEWS
 from transforms.sliced import Context
 
-__all__ = ["VERSION", "bill_columns", "bill_query", "combine", "slice_file", "views"]
+__all__ = ["VERSION", "bill_columns", "combine", "slice_file", "views"]
 
 VERSION = 3
 """Raised when the parts of a file change, so that cached ones are not used again."""
@@ -49,23 +48,18 @@ def slice_file(raw: pl.LazyFrame, context: Context) -> dict[str, pl.LazyFrame]:
     labels, billing_period = context.labels, context.billing_period
     billed, split = divide(raw)
     tags = discover(resolve(raw))
-    spellings = [(key, ", ".join(raws)) for key, raws in tags.colliding(labels).items()]
     return {
         "charges": charges(resolve(billed), tags, labels, billing_period),
         "pods": pods(resolve(split), tags, labels, billing_period),
         "hours": hours(resolve(split), billing_period),
-        "spellings": pl.LazyFrame(
-            spellings, schema={"label": pl.String, "spellings": pl.String}, orient="row"
-        ),
+        "spellings": tags.colliding(labels),
     }
 
 
-def bill_query() -> str:
-    """Return the SQL that sums a raw file by itself: the second opinion on every total."""
-    return files("transforms.aws").joinpath("bill.sql").read_text(encoding="utf-8")
-
-
 def bill_columns(columns: Mapping[str, str]) -> dict[str, str]:
-    """Return the columns `bill_query` reads, each as SQL over the raw columns."""
+    """Return the columns `bill.sql` reads, each as SQL over the raw columns."""
     raw = {canonical: name for name, canonical in canonical_names(list(columns)).items()}
-    return {name: quoted(raw[name]) if name in raw else "NULL" for name in _BILL_COLUMNS}
+    return {
+        name: cells.sql(raw[name], columns[raw[name]]) if name in raw else "NULL"
+        for name in _BILL_COLUMNS
+    }

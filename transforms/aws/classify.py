@@ -21,6 +21,7 @@ from transforms.aws.codes import (
     TRANSFER,
     USAGE_TYPES,
 )
+from transforms.matching import first_match
 from transforms.money import zero
 
 
@@ -41,27 +42,9 @@ def classify(charges: pl.DataFrame) -> pl.DataFrame:
     charges: one row a charge, with `cluster_id` (NULL where its cluster is not known). `unknown`
     names the column whose value no list knows. What is outside has no cluster afterwards.
     """
-    rules = list(_rules())
-    first = pl.coalesce(
-        pl.when(rule.matches).then(pl.lit(index)) for index, rule in enumerate(rules)
-    )
-    meanings = pl.DataFrame(
-        [(i, r.row_kind, r.reason, r.resource_kind, r.unknown) for i, r in enumerate(rules)],
-        schema={
-            "rule": pl.Int32,
-            "row_kind": pl.String,
-            "reason": pl.String,
-            "resource_kind": pl.String,
-            "unknown": pl.String,
-        },
-        orient="row",
-    )
     is_outside = pl.col("row_kind") == "outside"
-    return (
-        charges.with_columns(rule=first)
-        .join(meanings, on="rule", how="left", maintain_order="left")
-        .drop("rule")
-        .with_columns(cluster_id=pl.when(~is_outside).then("cluster_id"))
+    return first_match(charges, list(_rules()), Rule._fields[1:]).with_columns(
+        cluster_id=pl.when(~is_outside).then("cluster_id")
     )
 
 

@@ -11,7 +11,7 @@ import polars as pl
 
 from transforms import cells
 from transforms.aws.codes import SPLIT_OPERATIONS
-from transforms.errors import InputError
+from transforms.errors import doubled, lacking
 from transforms.schema import MONEY
 
 REQUIRED_TEXT = (
@@ -127,8 +127,8 @@ def resolve(raw: pl.LazyFrame) -> pl.LazyFrame:
     return raw.select(
         *(_text(names, n) for n in (*REQUIRED_TEXT, *OPTIONAL_TEXT)),
         *(_time(names, schema, n) for n in (*REQUIRED_TIME, *OPTIONAL_TIME)),
-        *(_amount(names, n) for n in (*REQUIRED_AMOUNT, *OPTIONAL_AMOUNT)),
-        *(_amount(names, n) for n in (*SPLIT_REQUIRED, *SPLIT_OPTIONAL)),
+        *(_amount(names, schema, n) for n in (*REQUIRED_AMOUNT, *OPTIONAL_AMOUNT)),
+        *(_amount(names, schema, n) for n in (*SPLIT_REQUIRED, *SPLIT_OPTIONAL)),
         *(_map(schema, n) for n in MAPS if n in schema),
         *(pl.col(n).cast(pl.String) for n in tag_columns(list(schema))),
     ).with_columns(_product_size(schema))
@@ -139,12 +139,8 @@ def _by_canonical(schema: pl.Schema) -> dict[str, str]:
     names: dict[str, str] = {}
     for raw_name, canonical in canonical_names(list(schema)).items():
         if canonical in names and canonical in _READ:
-            raise InputError(
-                f"two columns are both {canonical}",
-                expected="one column of that name",
-                got=f"{names[canonical]}, {raw_name}",
-                hint="name the column once in the export's query",
-            )
+            columns = names[canonical], raw_name
+            raise doubled(canonical, columns, hint="name the column once in the export's query")
         names[canonical] = raw_name
     return names
 
@@ -155,12 +151,8 @@ def _require(names: dict[str, str], schema: pl.Schema) -> None:
         needed += SPLIT_REQUIRED
     missing = [name for name in needed if name not in names]
     if missing:
-        raise InputError(
-            f"the export lacks the column {', '.join(missing)}",
-            expected="a CUR with resource ids and split cost allocation data",
-            got=f"{len(schema)} columns: {', '.join(list(schema)[:8])}, ...",
-            hint=_mend(missing),
-        )
+        expected = "a CUR with resource ids and split cost allocation data"
+        raise lacking(missing, schema, expected=expected, hint=_mend(missing))
 
 
 def _mend(missing: list[str]) -> str:
@@ -190,10 +182,10 @@ def _time(names: dict[str, str], schema: pl.Schema, name: str) -> pl.Expr:
     return value.cast(pl.Datetime("us")).alias(name)
 
 
-def _amount(names: dict[str, str], name: str) -> pl.Expr:
+def _amount(names: dict[str, str], schema: pl.Schema, name: str) -> pl.Expr:
     if name not in names:
         return pl.lit(None, dtype=MONEY).alias(name)
-    return cells.amount(pl.col(names[name])).alias(name)
+    return cells.amount(pl.col(names[name]), schema[names[name]]).alias(name)
 
 
 def _map(schema: pl.Schema, name: str) -> pl.Expr:

@@ -22,15 +22,15 @@ from transforms.aws.codes import (
 from transforms.aws.node_days import intervals
 from transforms.aws.nodes import node_slices
 from transforms.money import zero
+from transforms.schema import COST_VIEWS
 from transforms.sliced import (
-    CLUSTER_BILLS,
-    TOTALS,
     Context,
     Sliced,
     as_slices,
+    cluster_bills,
     findings_frame,
     require_values,
-    typed,
+    totals,
 )
 
 _NEVER_EMPTY = {
@@ -54,25 +54,16 @@ def combine(parts: Mapping[str, pl.LazyFrame], context: Context) -> Sliced:
         require_values(part, _NEVER_EMPTY)
     net = _is_net(raw_charges, raw_pods)
     charges, pods = _in_basis(raw_charges, raw_pods, net=net)
-    sliced = charges.filter(pl.col("fate") == "sliced")
-    eks = pods.filter(
-        (pl.col("fate") == "split_information") & (pl.col("orchestrator") == "eks")
-    ).rename({"instance": "resource_id"})
-    sliced, eks = _with_clusters(sliced, eks)
-
+    sliced, eks = _with_clusters(charges.filter(pl.col("fate") == "sliced"), _of_eks(pods))
     is_node = pl.col("is_node") & pl.col("cluster_id").is_not_null()
     parents, others = sliced.filter(is_node), classify(sliced.filter(~is_node))
-    when, charged_parents = intervals(hours), _without_offset(parents)
-    nodes = node_slices(charged_parents, eks, when)
-    rest = pl.concat(
-        [commitment_slices(others), *invoice_slices(_as_node(parents))], how="diagonal"
-    )
-    slices = pl.concat([_finish_nodes(nodes), _finish_charges(rest)], how="diagonal")
-    slices = slices.with_columns(cluster_name=name_of(pl.col("cluster_id")))
+    when = intervals(hours)
+    nodes = node_slices(_without_offset(parents), eks, when)
+    charged = _without_offset(pl.concat([parents, others], how="diagonal"))
     return Sliced(
-        slices=as_slices(slices, context),
-        totals=_totals(charges, pods, context),
-        cluster_bills=_cluster_bills(charged_parents, others, context),
+        slices=as_slices(_slices(nodes, parents, others), context),
+        totals=totals(_all_rows(charges, pods), COST_VIEWS, context),
+        cluster_bills=cluster_bills(charged, COST_VIEWS, context),
         findings=findings_frame(
             [
                 *notices.of_basis(raw_charges, raw_pods, context, net=net),
@@ -120,6 +111,12 @@ def _in_basis(
 # ---------------------------------------------------------------- clusters
 
 
+def _of_eks(pods: pl.DataFrame) -> pl.DataFrame:
+    """Return the split rows of EKS in the month; what they split is their `resource_id`."""
+    is_ours = (pl.col("fate") == "split_information") & (pl.col("orchestrator") == "eks")
+    return pods.filter(is_ours).rename({"instance": "resource_id"})
+
+
 def _with_clusters(charges: pl.DataFrame, pods: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Add `cluster_id`: pods and control planes name it, instances by tag or by their pods."""
     charges = charges.with_columns(
@@ -152,42 +149,23 @@ def _with_clusters(charges: pl.DataFrame, pods: pl.DataFrame) -> tuple[pl.DataFr
 # ---------------------------------------------------------------- the bill, before slicing
 
 
-def _totals(charges: pl.DataFrame, pods: pl.DataFrame, context: Context) -> pl.DataFrame:
-    """What each fate of the raw rows adds up to. Split rows add nothing: see Sliced."""
-    keys = ["fate", "billing_currency"]
-    billed = [
-        charges.group_by(keys).agg(
-            pl.col("rows").sum(),
-            amount=pl.col(view).sum(),
-            amount_abs=pl.col(f"{view}_abs").sum(),
-            cost_view=pl.lit(view),
-        )
-        for view in ("effective", "billed")
-    ]
-    split = [
-        pods.group_by(keys).agg(
-            pl.col("rows").sum(), amount=zero(), amount_abs=zero(), cost_view=pl.lit(view)
-        )
-        for view in ("effective", "billed")
-    ]
-    totals = pl.concat([*billed, *split], how="diagonal").group_by([*keys, "cost_view"])
-    return typed(totals.agg(pl.col("rows", "amount", "amount_abs").sum()), TOTALS, context)
-
-
-def _cluster_bills(parents: pl.DataFrame, others: pl.DataFrame, context: Context) -> pl.DataFrame:
-    """Each cluster's bill, summed before any node is split."""
-    charged = _without_offset(others.filter(pl.col("cluster_id").is_not_null()))
-    both = pl.concat([parents, charged], how="diagonal")
-    views = [
-        both.group_by("cluster_id", "billing_currency").agg(
-            amount=pl.col(column).sum(), cost_view=pl.lit(column)
-        )
-        for column in ("effective", "billed")
-    ]
-    return typed(pl.concat(views), CLUSTER_BILLS, context)
+def _all_rows(charges: pl.DataFrame, pods: pl.DataFrame) -> pl.DataFrame:
+    """Return the rows that totals count. Split rows add nothing: their money is their parents'."""
+    names = ["fate", "billing_currency", "rows"]
+    amounts = [f"{view}{suffix}" for view in COST_VIEWS for suffix in ("", "_abs")]
+    split = pods.select(*names, *(zero().alias(amount) for amount in amounts))
+    return pl.concat([charges.select(*names, *amounts), split], how="vertical_relaxed")
 
 
 # ---------------------------------------------------------------- slices
+
+
+def _slices(nodes: pl.DataFrame, parents: pl.DataFrame, others: pl.DataFrame) -> pl.DataFrame:
+    """Put the nodes' slices, the other charges and what is on the invoice alone together."""
+    offsets = invoice_slices(_as_node(parents))
+    rest = pl.concat([commitment_slices(others), *offsets], how="diagonal")
+    both = pl.concat([_finish_nodes(nodes), _finish_charges(rest)], how="diagonal")
+    return both.with_columns(cluster_name=name_of(pl.col("cluster_id")))
 
 
 def _without_offset(charges: pl.DataFrame) -> pl.DataFrame:

@@ -8,16 +8,14 @@ import polars as pl
 from transforms.aws.codes import CLUSTER_FEE, LINE_ITEM_TYPES, SPLIT_OPERATIONS, SPLIT_SUFFIX
 from transforms.aws.node_days import KEY, Intervals
 from transforms.money import DUST_PER_ROW, zero
+from transforms.notices import Code, Notice, of_currencies, of_spellings, of_unknown
 from transforms.sliced import Context, finding
 
-Notice = dict[str, str | None]
-
-_KNOWN = {
-    "line_item_type": ("unknown_line_item_type", ", ".join(LINE_ITEM_TYPES)),
-    "usage_type": ("unknown_usage_type", ", ".join([*SPLIT_SUFFIX, *CLUSTER_FEE.values()])),
-    "operation": ("unknown_operation", ", ".join(SPLIT_OPERATIONS)),
+_CODES = {
+    "line_item_type": Code("unknown_line_item_type", ", ".join(LINE_ITEM_TYPES)),
+    "usage_type": Code("unknown_usage_type", ", ".join([*SPLIT_SUFFIX, *CLUSTER_FEE.values()])),
+    "operation": Code("unknown_operation", ", ".join(SPLIT_OPERATIONS)),
 }
-_NAME_IT = "tell us the value and what it means; until then its cost stays unclassified"
 
 
 def lacks_net_split(pods: pl.DataFrame) -> bool:
@@ -56,31 +54,19 @@ def of_basis(
 
 def of_codes(others: pl.DataFrame, pods: pl.DataFrame, context: Context) -> Iterator[Notice]:
     """Codes that no list names: each with file and value."""
-    unknown = others.filter(pl.col("unknown").is_not_null()).with_columns(
-        value=pl.coalesce(pl.when(pl.col("unknown") == column).then(column) for column in _KNOWN)
+    value = pl.coalesce(pl.when(pl.col("unknown") == column).then(column) for column in _CODES)
+    unknown = others.filter(pl.col("unknown").is_not_null()).select(
+        "source_file", "cluster_id", "unknown", value=value, amount="effective"
     )
     suffix = pods.filter(pl.col("resource_kind").is_null()).select(
         "source_file",
         "cluster_id",
         unknown=pl.lit("usage_type"),
         value="usage_type",
-        effective=pl.col("effective_split") + pl.col("effective_unused"),
+        amount=pl.col("effective_split") + pl.col("effective_unused"),
     )
-    both = pl.concat([unknown.select(suffix.columns), suffix], how="vertical_relaxed")
-    keys = ["unknown", "value", "source_file", "cluster_id"]
-    for row in both.group_by(keys).agg(pl.col("effective").sum()).sort(keys).to_dicts():
-        rule, expected = _KNOWN[row["unknown"]]
-        yield finding(
-            context,
-            rule,
-            "error",
-            cluster_id=row["cluster_id"],
-            where=row["source_file"],
-            expected=expected,
-            actual=row["value"] or "no value",
-            difference=row["effective"],
-            hint=_NAME_IT,
-        )
+    both = pl.concat([unknown, suffix], how="vertical_relaxed")
+    yield from of_unknown(both, _CODES, context)
 
 
 def of_split(
@@ -176,34 +162,8 @@ def of_source(
     sliced: pl.DataFrame, others: pl.DataFrame, spellings: pl.DataFrame, context: Context
 ) -> Iterator[Notice]:
     """Currencies, spellings of labels, volumes whose cluster nobody names."""
-    rows = sliced.group_by("billing_currency").agg(pl.col("rows").sum()).drop_nulls()
-    order = [pl.col("rows").neg(), pl.col("billing_currency")]
-    currencies = rows.sort(order).get_column("billing_currency").to_list()
-    expected = context.currency or next(iter(currencies), None)
-    for currency in currencies:
-        if currency != expected:
-            amount = sliced.filter(pl.col("billing_currency") == currency)["effective"].sum()
-            yield finding(
-                context,
-                "second_currency",
-                "error",
-                where=context.source,
-                expected=expected,
-                actual=currency,
-                difference=amount,
-                hint="amounts are kept apart and never added; give each currency its own source",
-            )
-    distinct = spellings.select("label", "spellings").unique().sort("label", "spellings")
-    for label, raws in distinct.iter_rows():
-        yield finding(
-            context,
-            "label_spellings",
-            "warning",
-            where=context.source,
-            expected=f"one tag for the label {label}",
-            actual=raws,
-            hint="where a row carries several, the first in the order shown counts",
-        )
+    yield from of_currencies(sliced, "effective", context)
+    yield from of_spellings(spellings, context)
     yield from _lost_volumes(others, context)
 
 

@@ -13,6 +13,7 @@ import polars as pl
 
 from transforms import labels
 from transforms.aws.columns import tag_columns
+from transforms.cells import text
 
 CLUSTER_KEYS = (
     "aws:eks:cluster-name",
@@ -63,8 +64,7 @@ class Tags:
     def value(self, *keys: str) -> pl.Expr:
         """Return the first filled value of `keys`, in order; NULL where none is filled."""
         reads = [read for key in keys for _, read in self.spellings.get(canonical(key), ())]
-        filled = [pl.when(read != "").then(read) for read in reads]
-        return pl.coalesce(*filled) if filled else pl.lit(None, dtype=pl.String)
+        return pl.coalesce(*map(text, reads), pl.lit(None, dtype=pl.String))
 
     def cluster(self) -> pl.Expr:
         """Return the cluster's name as the tags of a resource give it.
@@ -82,10 +82,10 @@ class Tags:
         ]
         return pl.coalesce(self.value(*CLUSTER_KEYS), *owned)
 
-    def colliding(self, keys: Iterable[str]) -> dict[str, list[str]]:
-        """Return the wanted keys that occur in more than one spelling."""
-        found = {key: [raw for raw, _ in self.spellings.get(canonical(key), ())] for key in keys}
-        return {key: sorted(set(raws)) for key, raws in found.items() if len(set(raws)) > 1}
+    def colliding(self, keys: Iterable[str]) -> pl.LazyFrame:
+        """Return the wanted keys that occur in more than one spelling: the part `spellings`."""
+        found = {key: {raw for raw, _ in self.spellings.get(canonical(key), ())} for key in keys}
+        return labels.collisions((key, sorted(raws)) for key, raws in found.items())
 
 
 def _name_in_key(raw: str) -> str:

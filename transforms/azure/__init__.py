@@ -5,22 +5,20 @@ shares; `combine` puts the parts of a month together. The export is the money, a
 """
 
 from collections.abc import Mapping
-from importlib.resources import files
 
 import polars as pl
 
-from transforms.azure import dates
 from transforms.azure.charges import charges
-from transforms.azure.columns import dataset_of, located, require, resolve, views_of
+from transforms.azure.columns import dataset_of, located, require, require_types, resolve, views_of
 from transforms.azure.combine import combine
 from transforms.azure.splits import slice_split
-from transforms.azure.tags import Tags, decoded
-from transforms.cells import quoted, text
+from transforms.azure.survey import survey
+from transforms.cells import quoted, sql
 from transforms.sliced import Context
 
-__all__ = ["VERSION", "bill_columns", "bill_query", "combine", "slice_file", "slice_split", "views"]
+__all__ = ["VERSION", "bill_columns", "combine", "slice_file", "slice_split", "views"]
 
-VERSION = 1
+VERSION = 3
 """Raised when the parts of a file change, so that cached ones are not used again."""
 
 _BILL_COLUMNS = ("period_start", "charge_type", "rule_name", "meter_category", "billing_currency")
@@ -32,45 +30,27 @@ def views(context: Context) -> tuple[str, ...]:
 
 
 def slice_file(raw: pl.LazyFrame, context: Context) -> dict[str, pl.LazyFrame]:
-    """Return the parts of one raw bill file: `charges` and `spellings`.
+    """Return the parts of one raw bill file: `charges`, `spellings` and `unread_tags`.
 
     raw: the columns of a cost or FOCUS export, in Parquet types or as text.
-    Raises InputError where a needed column is missing or dates cannot be read.
+    Raises InputError where a needed column is missing or of a type that has no such values, or
+    where dates cannot be read.
     """
     header = raw.collect_schema()
     found = located(header, context.dataset)
     require(found, header, context.dataset)
-    form, keys = _survey(raw, found)
+    require_types(found, header)
+    form, tags = survey(raw, found)
     rows = resolve(raw, found, views(context), form)
-    tags = Tags.of(keys)
     return {
         "charges": charges(rows, tags, context, views(context)),
         "spellings": tags.colliding(context.labels),
+        "unread_tags": tags.unread(),
     }
 
 
-def _survey(raw: pl.LazyFrame, found: Mapping[str, tuple[str, ...]]) -> tuple[str, list[str]]:
-    """Return the form of the file's dates and its tag keys. Reads only those columns."""
-    schema = raw.collect_schema()
-    days = [c for ours in ("period_start", "date") for c in found[ours] if schema[c] == pl.String]
-    dated = [raw.select(value=text(pl.col(name))).unique() for name in days]
-    tagged = [raw.select(value=text(pl.col(name))).unique() for name in found["tags"]]
-    keys = [lazy.select(decoded(pl.col("value")).map.keys().explode()).unique() for lazy in tagged]
-    columns = [
-        frame.to_series().drop_nulls().to_list()
-        for frame in pl.collect_all([*dated, *keys], engine="streaming")
-    ]
-    values = [value for column in columns[: len(dated)] for value in column]
-    return dates.form_of(values), sorted(key for column in columns[len(dated) :] for key in column)
-
-
-def bill_query() -> str:
-    """Return the SQL that sums a raw file by itself: the second opinion on every total."""
-    return files("transforms.azure").joinpath("bill.sql").read_text(encoding="utf-8")
-
-
 def bill_columns(columns: Mapping[str, str]) -> dict[str, str]:
-    """Return the columns `bill_query` reads, each as SQL over the raw columns."""
+    """Return the columns `bill.sql` reads, each as SQL over the raw columns."""
     dataset = dataset_of(columns)
     found = located(columns, dataset)
     amounts = {view: found.get(view) or found.get("cost", ()) for view in ("effective", "billed")}
@@ -79,15 +59,18 @@ def bill_columns(columns: Mapping[str, str]) -> dict[str, str]:
 
 
 def _sql(raw: tuple[str, ...], columns: Mapping[str, str]) -> str:
-    """The first filled of some raw columns; a time with a zone is told in UTC."""
+    """The first filled of some raw columns; a time with a zone is told in UTC.
+
+    A number of single precision is made a double first, as in the transform.
+    """
     if not raw:
         return "NULL"
     cells = [
         f"{quoted(name)} AT TIME ZONE 'UTC'"
         if columns[name] == "TIMESTAMP WITH TIME ZONE"
-        else f"nullif({quoted(name)}, '')"
-        if columns[name] == "VARCHAR"
-        else quoted(name)
+        else f"{quoted(name)}::DOUBLE"
+        if columns[name] == "FLOAT"
+        else sql(name, columns[name])
         for name in raw
     ]
     return f"coalesce({', '.join(cells)})" if len(cells) > 1 else cells[0]

@@ -12,7 +12,7 @@ from typing import Any
 import polars as pl
 
 from transforms.azure import dates
-from transforms.azure.answers import Share, lowered, number, text
+from transforms.azure.answers import Share, a_list, an_object, lowered, number, text
 from transforms.azure.codes import AGENT_BUCKETS, AGENT_CATEGORY
 from transforms.errors import InputError
 
@@ -27,29 +27,41 @@ def is_answer(document: Mapping[str, Any]) -> bool:
 
 def shares(document: Mapping[str, Any]) -> list[Share]:
     """Return the splits of one answer. The day is not in it."""
-    resources = map(lowered, lowered(document)["resources"] or ())
+    listed = a_list(lowered(document)["resources"], "Resources of an answer")
+    resources = [lowered(an_object(found, "a resource of an answer")) for found in listed]
     return [
-        _share(None, resource, lowered(split))
+        _share(None, resource, lowered(an_object(split, "a split of an answer")))
         for resource in resources
-        for split in resource.get("splits") or ()
+        for split in a_list(resource.get("splits"), "Splits of an answer")
     ]
 
 
 def is_table(columns: Iterable[str]) -> bool:
     """Say whether a CSV header is that of the agent's daily file."""
-    return set(_COLUMNS) <= {name.strip("\ufeff").lower() for name in columns}
+    return set(_COLUMNS) <= set(map(_plain, columns))
 
 
 def shares_of_table(table: pl.DataFrame) -> list[Share]:
     """Return the splits of a daily CSV file: one row a split, all columns text."""
-    named = table.rename(lambda name: name.strip("\ufeff").lower()).select(_COLUMNS)
+    names = [_plain(name) for name in table.columns]
+    twice = [name for name in _COLUMNS if names.count(name) > 1]
+    if twice:
+        raise InputError(
+            f"a split file has twice the column {', '.join(twice)}",
+            expected="each column once",
+            got=", ".join(table.columns),
+            hint="use the file as the exporter wrote it",
+        )
+    found = {name: table.columns[names.index(name)] for name in _COLUMNS}
+    named = table.select(pl.col(raw).alias(name) for name, raw in found.items())
     form = dates.form_of(named.get_column("date").drop_nulls().unique())
     days = named.with_columns(dates.day(pl.col("date"), pl.String(), form))
     return [_share(row["date"], row, row | {"splitkey": _key(row)}) for row in days.to_dicts()]
 
 
 def _share(day: dt.date | None, resource: Mapping[str, Any], split: Mapping[str, Any]) -> Share:
-    key = {name: text(value) for name, value in lowered(split.get("splitkey") or {}).items()}
+    written = an_object(split.get("splitkey") or {}, "a SplitKey of an answer")
+    key = {name: text(value) for name, value in lowered(written).items()}
     word = text(split.get("splitbucket"))
     bucket = str(word).lower()
     kind = text(resource.get("kind"))
@@ -58,7 +70,7 @@ def _share(day: dt.date | None, resource: Mapping[str, Any], split: Mapping[str,
     return Share(
         source="agent",
         day=day,
-        target=str(resource.get("id") or "").lower(),
+        target=text(resource.get("id")) or "",
         category=AGENT_CATEGORY.get(str(kind).lower(), kind),
         bucket="unallocated" if nobody else known,
         provider_class=word,
@@ -75,12 +87,17 @@ def _key(row: Mapping[str, Any]) -> dict[str, Any]:
     written = row["splitkey"] or "{}"
     try:
         found = json.loads(written)
-    except ValueError:
+    except (ValueError, RecursionError):
         found = None
     if not isinstance(found, dict):
         raise InputError(
             "a SplitKey of a split file is no JSON object",
             expected='{"namespace": "...", ...} or {}',
             got=written[:80],
+            hint="use the file as the exporter wrote it",
         )
     return found
+
+
+def _plain(header: str) -> str:
+    return header.strip('\ufeff" ').lower()

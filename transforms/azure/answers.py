@@ -13,6 +13,7 @@ from typing import Any
 
 import polars as pl
 
+from transforms.azure.clusters import identity
 from transforms.errors import InputError
 from transforms.labels import canonical
 from transforms.schema import DAY, MONEY, TEXT
@@ -65,30 +66,47 @@ def frame_of(shares: Sequence[Share], labels: Sequence[str]) -> pl.DataFrame:
     ]
     schema = {**SPLITS, "amount": TEXT, **{f"label:{key}": TEXT for key in labels}}
     frame = pl.DataFrame(rows, schema=schema, orient="row")
-    return frame.with_columns(pl.col("amount").cast(MONEY))
+    return frame.with_columns(pl.col("amount").cast(MONEY), target=identity(pl.col("target")))
 
 
 def documents(text: str) -> list[Mapping[str, Any]]:
-    """Return the JSON objects of a file, one pretty printed or one a line; numbers are exact.
+    """Return the JSON objects of a file: one, one a line, or a list; numbers are exact.
 
     Raises InputError where the text is no JSON, or where an answer is an error of Azure's.
     """
+    plain = text.lstrip("\ufeff")
     try:
-        found = [_loads(text)]
+        found = [_loads(plain)]
     except ValueError:
-        found = [_parsed(line) for line in text.splitlines() if line.strip()]
+        found = [_parsed(line) for line in plain.splitlines() if line.strip()]
+    except RecursionError as error:
+        raise _unreadable(plain[:80]) from error
+    if len(found) == 1 and isinstance(found[0], list):
+        found = found[0]
     if not found:
         raise _unreadable("nothing")
     for document in found:
-        if not isinstance(document, Mapping):
-            raise _unreadable(str(document)[:80])
-        _refuse_error(document)
+        _refuse_error(an_object(document, "an answer"))
     return found
 
 
 def lowered(mapping: Mapping[str, Any]) -> dict[str, Any]:
     """Return a mapping with its keys in lower case: nobody promises their case."""
     return {str(key).lower(): value for key, value in mapping.items()}
+
+
+def an_object(value: Any, what: str) -> Mapping[str, Any]:
+    """Return a JSON object. Raises InputError where the value is something else."""
+    if not isinstance(value, Mapping):
+        raise _misshapen(what, "an object, {...}", value)
+    return value
+
+
+def a_list(value: Any, what: str) -> Sequence[Any]:
+    """Return a JSON list; null is an empty one. Raises InputError where it is something else."""
+    if not isinstance(value, list | None):
+        raise _misshapen(what, "a list, [...]", value)
+    return value or []
 
 
 def number(value: object, what: str) -> Decimal:
@@ -99,13 +117,18 @@ def number(value: object, what: str) -> Decimal:
         found = Decimal("NaN")
     if isinstance(value, bool) or not found.is_finite():
         raise InputError(
-            f"a {what} of a split answer is no number", expected="a number", got=repr(value)
+            f"a {what} of a split answer is no number",
+            expected="a number with a decimal point, such as 0.25",
+            got=repr(value)[:80],
+            hint=_AGAIN,
         )
     return found
 
 
 def text(value: object) -> str | None:
-    """Return text; an empty value is None."""
+    """Return text; an empty value is None. Raises InputError where it is a list or an object."""
+    if isinstance(value, list | Mapping):
+        raise _misshapen("a value of a split answer", "a text or a number", value)
     return None if value is None or value == "" else str(value)
 
 
@@ -121,7 +144,7 @@ def _loads(text: str) -> Any:
 def _parsed(line: str) -> Any:
     try:
         return _loads(line)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise _unreadable(line[:80]) from error
 
 
@@ -130,9 +153,20 @@ def _unreadable(got: str) -> InputError:
         "a split file is no complete JSON",
         expected="an answer as Azure gave it, an object in one document or one a line",
         got=got,
-        hint="save the answer again; the file may be truncated",
+        hint=f"{_AGAIN}; the file may be truncated",
     )
 
+
+def _misshapen(what: str, expected: str, got: object) -> InputError:
+    return InputError(
+        f"{what} has another form than Azure gives it",
+        expected=expected,
+        got=repr(got)[:80],
+        hint=_AGAIN,
+    )
+
+
+_AGAIN = "save the answer again, as it came"
 
 _MENDS = {
     "401": "Azure keeps this query to the portal for your account: use the agent's answers, or "

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import polars as pl
 
+from transforms.azure.clusters import identity
 from transforms.azure.codes import (
     CHARGE_TYPES,
     FOCUS_CHARGE_TYPE,
@@ -19,7 +20,6 @@ from transforms.azure.tags import (
     POOL,
     SERVICE,
     Tags,
-    decoded,
 )
 from transforms.money import known_sum
 from transforms.sliced import Context
@@ -71,7 +71,7 @@ def charges(rows: pl.LazyFrame, tags: Tags, context: Context, views: Sequence[st
     """
     keys = [*GROUP, *(f"label:{key}" for key in context.labels)]
     named = (
-        rows.with_columns(tags=decoded(pl.col("tags")), **_ids())
+        rows.with_columns(tags=tags.decoded(pl.col("tags")), **_ids())
         .with_columns(charge_type=_charge_type(context.dataset))
         .with_columns(
             *_tags(tags, context.labels),
@@ -104,9 +104,9 @@ def _fate(period: str) -> pl.Expr:
 
 def _ids() -> dict[str, pl.Expr]:
     """Ids in lower case: Azure writes one resource in several spellings within a file."""
-    resource = pl.col("resource_id").str.to_lowercase()
-    own = pl.col("sub_account_id").str.to_lowercase().str.strip_prefix("/subscriptions/")
-    group = pl.col("resource_group").str.to_lowercase()
+    resource = identity(pl.col("resource_id"))
+    own = identity(pl.col("sub_account_id")).str.strip_prefix("/subscriptions/")
+    group = identity(pl.col("resource_group"))
     return {
         "resource_id": resource,
         "sub_account_id": pl.coalesce(

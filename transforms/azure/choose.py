@@ -17,7 +17,7 @@ from transforms.sliced import Context
 
 CLUSTER_DAY = ["source", "cluster_id", "charge_date"]
 KEY = ["target", "category", "provider_class", "namespace", "workload_kind", "workload_name"]
-"""What is said once in one answer for one day."""
+"""What a query says once of one day; the agent tells all of a resource (`target`) at once."""
 
 
 class Chosen(NamedTuple):
@@ -68,6 +68,8 @@ def _summed(splits: pl.DataFrame) -> pl.DataFrame:
 def _by_day(rows: pl.DataFrame) -> pl.DataFrame:
     days = rows.with_columns(charge_date=pl.date_ranges("first_day", "last_day"))
     exploded = days.explode("charge_date", empty_as_null=False, keep_nulls=False)
+    is_whole = pl.col("source") == "agent"
+    exploded = exploded.with_columns(pl.when(~is_whole).then(name).alias(name) for name in KEY[1:])
     return exploded.select("row", "source_file", *CLUSTER_DAY, *KEY).cast({"charge_date": DAY})
 
 

@@ -17,6 +17,7 @@ from transforms.azure.codes import (
     OUTSIDE_REASON,
     SPLIT_CATEGORIES,
 )
+from transforms.matching import first_match
 
 _TIME = r"(?i)\b(?:hours?|days?|months?)\b"
 _BELOW = r"^/subscriptions/[^/]+/resourcegroups/[^/]+/providers/"
@@ -53,27 +54,13 @@ def classify(charges: pl.DataFrame) -> pl.DataFrame:
     `category` is NULL where no split may divide the charge. What is outside has no cluster
     afterwards.
     """
-    rules = list(_rules())
-    first = pl.coalesce(
-        pl.when(rule.matches).then(pl.lit(index)) for index, rule in enumerate(rules)
-    )
-    meanings = pl.DataFrame(
-        [(index, *rule[1:]) for index, rule in enumerate(rules)],
-        schema={"rule": pl.Int32, **dict.fromkeys(Rule._fields[1:], pl.String)},
-        orient="row",
-    )
     is_outside = pl.col("row_kind") == "outside"
-    return (
-        charges.with_columns(rule=first)
-        .join(meanings, on="rule", how="left", maintain_order="left")
-        .drop("rule")
-        .with_columns(
-            *_workload(),
-            node_resource=pl.col("resource_id").str.extract(f"({_MACHINE})", 1),
-            node_pool=pl.coalesce("node_pool", pl.col("resource_id").str.extract(_POOL, 1)),
-            tagged_cluster=pl.col("cluster_id"),
-            cluster_id=pl.when(~is_outside).then("cluster_id"),
-        )
+    return first_match(charges, list(_rules()), Rule._fields[1:]).with_columns(
+        *_workload(),
+        node_resource=pl.col("resource_id").str.extract(f"({_MACHINE})", 1),
+        node_pool=pl.coalesce("node_pool", pl.col("resource_id").str.extract(_POOL, 1)),
+        tagged_cluster=pl.col("cluster_id"),
+        cluster_id=pl.when(~is_outside).then("cluster_id"),
     )
 
 

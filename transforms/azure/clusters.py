@@ -5,16 +5,35 @@ group of their own, whose name the configuration gives: it is compared whole and
 subscription, never by its beginning, and never by the pattern `MC_`.
 """
 
+import re
 from collections.abc import Mapping
 
 import polars as pl
+
+from transforms.errors import InputError
 
 _MANAGED = (
     r"^(/subscriptions/[^/]+/resourcegroups/[^/]+"
     r"/providers/microsoft\.containerservice/managedclusters/[^/]+)"
 )
+_ID = (
+    r"/subscriptions/([^/]+)/resourcegroups/([^/]+)"
+    r"/providers/microsoft\.containerservice/managedclusters/[^/]+"
+)
+_ID_SHAPE = (
+    "/subscriptions/.../resourceGroups/.../providers/Microsoft.ContainerService/managedClusters/..."
+)
 _SUBSCRIPTION = r"^/subscriptions/([^/]+)"
 _GROUP = r"^/subscriptions/[^/]+/resourcegroups/([^/]+)"
+
+
+def identity(resource: pl.Expr) -> pl.Expr:
+    """Return ids in the one form they are compared in: lower case, one slash before, none behind.
+
+    The query's own ids, unlike those of an export, begin without a slash.
+    """
+    lower = resource.str.strip_chars().str.strip_chars_end("/").str.to_lowercase()
+    return pl.when(lower.str.starts_with("subscriptions/")).then("/" + lower).otherwise(lower)
 
 
 def managed_cluster(resource: pl.Expr) -> pl.Expr:
@@ -47,6 +66,41 @@ def of_resources(resources: pl.Series, clusters: Mapping[str, str]) -> pl.DataFr
     )
     joined = parts.join(_groups(clusters), on=["sub_account_id", "resource_group"])
     return joined.select("resource_id", cluster_id="group_cluster")
+
+
+class ConfigurationError(InputError):
+    """`clusters` of a source says what cannot be: wrong use, no wrong input."""
+
+    exit_code = 2
+
+
+def require_places(clusters: Mapping[str, str], source: str) -> None:
+    """Refuse ids of no managed cluster, and groups that cannot be its node resource group.
+
+    clusters: cluster id -> node resource group, both in lower case. Raises ConfigurationError.
+    """
+    seen: dict[tuple[str, str], str] = {}
+    for cluster, group in clusters.items():
+        parts = re.fullmatch(_ID, cluster)
+        if parts is None:
+            raise _misplaced(source, _ID_SHAPE, cluster)
+        if not re.fullmatch(r"[-\w.()]+", group) or group == parts[2]:
+            expected = "the name of the node resource group, which is not the cluster's own group"
+            raise _misplaced(source, expected, f"{group} for {cluster}")
+        other = seen.setdefault((parts[1], group), cluster)
+        if other != cluster:
+            expected = "another node resource group for each cluster"
+            raise _misplaced(source, expected, f"{group} for {other} and {cluster}")
+
+
+def _misplaced(source: str, expected: str, got: str) -> ConfigurationError:
+    return ConfigurationError(
+        "a cluster cannot be found on the bill by what `clusters` says",
+        where=f"source {source}, clusters",
+        expected=expected,
+        got=got,
+        hint="`az aks list --query '[].[id, nodeResourceGroup]'` shows both",
+    )
 
 
 def _groups(clusters: Mapping[str, str]) -> pl.DataFrame:

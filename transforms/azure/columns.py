@@ -11,11 +11,12 @@ import polars as pl
 
 from transforms import cells
 from transforms.azure import dates
-from transforms.errors import InputError
+from transforms.errors import InputError, doubled, lacking
 from transforms.schema import MONEY
 
 DAYS = ("period_start", "date")
 AMOUNTS = ("effective", "billed", "list_cost", "contracted_cost", "quantity")
+_NUMBERS = (*AMOUNTS, "cost")
 
 COST_EXPORT: dict[str, tuple[str, ...]] = {
     "period_start": ("BillingPeriodStartDate",),
@@ -128,12 +129,7 @@ def located(header: Iterable[str], dataset: str) -> dict[str, tuple[str, ...]]:
     for column in header:
         name = plain(column)
         if name in raw and name in wanted:
-            raise InputError(
-                f"two columns are both {name}",
-                expected="one column of that name",
-                got=f"{raw[name]}, {column}",
-                hint="use the file as Azure wrote it",
-            )
+            raise doubled(name, (raw[name], column), hint="use the file as Azure wrote it")
         raw[name] = column
     return {
         ours: tuple(raw[name.lower()] for name in names if name.lower() in raw)
@@ -148,14 +144,51 @@ def require(found: Mapping[str, tuple[str, ...]], header: Iterable[str], dataset
         " or ".join(names[ours]) for ours in _NEEDED if ours in names and not found.get(ours)
     ]
     if missing:
-        columns = list(header)
-        raise InputError(
-            f"the export lacks the column {', '.join(missing)}",
+        raise lacking(
+            missing,
+            header,
             expected=f"the columns of dataset {dataset}",
-            got=f"{len(columns)} columns: {', '.join(columns[:8])}, ...",
-            hint="cost_export is ActualCost or AmortizedCost of an EA or MCA account, focus_export "
-            "is FOCUS 1.0 to 1.2; name the dataset of the source, or choose all columns",
+            hint=_why(header, dataset),
         )
+
+
+def _why(header: Iterable[str], dataset: str) -> str:
+    first, *others = [*header, ""]
+    if "\0" in first:
+        return "the file is UTF-16, as spreadsheets save it: use the file as Azure wrote it"
+    if others == [""] and re.search(r"[;\t|]", first):
+        return "no comma separates its cells, as spreadsheets save it: use the file of Azure"
+    if (other := dataset_of(header)) != dataset:
+        return f'its header is that of another export: set `dataset = "{other}"` for its source'
+    return (
+        "cost_export is ActualCost or AmortizedCost of an EA or MCA account, focus_export "
+        "is FOCUS 1.0 to 1.2; name the dataset of the source, or choose all columns"
+    )
+
+
+def require_types(found: Mapping[str, tuple[str, ...]], schema: Mapping[str, pl.DataType]) -> None:
+    """Raise InputError where a column is read whose type cannot hold such values."""
+    for ours, names in found.items():
+        wrong = next((name for name in names if not _fits(ours, schema[name])), None)
+        if wrong is not None:
+            raise InputError(
+                f"the column {wrong} is of a type that cannot be read",
+                expected="days or times, or text"
+                if ours in DAYS
+                else "numbers, or text"
+                if ours in _NUMBERS
+                else "text",
+                got=str(schema[wrong]),
+                hint="use the file as Azure wrote it",
+            )
+
+
+def _fits(ours: str, dtype: pl.DataType) -> bool:
+    if dtype in (pl.String, pl.Null):
+        return True
+    if ours in DAYS:
+        return dtype.is_temporal() and dtype not in (pl.Time, pl.Duration)
+    return dtype.is_numeric() if ours in _NUMBERS else not dtype.is_nested()
 
 
 def resolve(
@@ -188,7 +221,5 @@ def _text(columns: tuple[str, ...]) -> pl.Expr:
 def _amount(columns: tuple[str, ...], schema: pl.Schema) -> pl.Expr:
     if not columns:
         return pl.lit(None, dtype=MONEY)
-    value = pl.col(columns[0])
-    if schema[columns[0]] == pl.String:
-        value = cells.text(value)
-    return cells.amount(value)
+    value, dtype = pl.col(columns[0]), schema[columns[0]]
+    return cells.amount(value.cast(pl.Float64) if dtype == pl.Float32 else value, dtype)

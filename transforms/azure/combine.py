@@ -8,24 +8,24 @@ from collections.abc import Mapping, Sequence
 
 import polars as pl
 
-from transforms.azure import notices
+from transforms.azure import notices, split_notices
 from transforms.azure.answers import SPLITS
 from transforms.azure.choose import choose
 from transforms.azure.classify import classify
-from transforms.azure.clusters import name_of, with_clusters
+from transforms.azure.clusters import name_of, require_places, with_clusters
 from transforms.azure.codes import CHARGE_CATEGORY, SERVICE_CATEGORY
 from transforms.azure.columns import DATASETS, views_of
 from transforms.azure.shares import share
+from transforms.errors import InputError
 from transforms.schema import TEXT
 from transforms.sliced import (
-    CLUSTER_BILLS,
-    TOTALS,
     Context,
     Sliced,
     as_slices,
+    cluster_bills,
     findings_frame,
     require_values,
-    typed,
+    totals,
 )
 
 _NEVER_EMPTY = {
@@ -40,32 +40,44 @@ def combine(parts: Mapping[str, pl.LazyFrame], context: Context) -> Sliced:
 
     parts: what `slice_file` and `slice_split` returned for each file, concatenated, with
     `source_file` added; without split files there is no part `splits`.
-    Raises InputError where a row lacks its month, its day, its currency or its amount.
+    Raises InputError where a row lacks its month, its day, its currency or its amount, or where
+    there is no row; ConfigurationError where the configuration places a cluster where none can be.
     """
     views = views_of(context.dataset, context.metric)
-    raw = parts["charges"].collect(engine="streaming")
+    require_places(context.clusters, context.source)
+    raw = _charges(parts)
     _require(raw, views, context)
     found = with_clusters(raw.filter(fate="sliced"), context.clusters)
     charges = classify(found).with_row_index("charge")
     splits = _splits(parts, context)
     chosen = choose(splits, context)
     shared = share(charges, chosen, views, context.labels)
-    spellings = parts["spellings"].collect()
     return Sliced(
         slices=as_slices(_finish(shared.slices, views), context),
-        totals=_totals(raw, views, context),
-        cluster_bills=_cluster_bills(charges, views, context),
+        totals=totals(raw, views, context),
+        cluster_bills=cluster_bills(charges, views, context),
         findings=findings_frame(
             [
                 *notices.of_codes(charges, views[0], context),
                 *notices.of_clusters(charges, views[0], context),
-                *notices.of_splits(splits, chosen, context),
-                *notices.of_shares(shared, context),
-                *notices.of_source(charges, spellings, views[0], context),
+                *split_notices.of_splits(splits, chosen, charges, context),
+                *split_notices.of_shares(shared, context),
+                *notices.of_source(charges, parts, views[0], context),
             ]
         ),
         bill_values={view: view in views for view in ("effective", "billed")},
     )
+
+
+def _charges(parts: Mapping[str, pl.LazyFrame]) -> pl.DataFrame:
+    if "charges" not in parts:
+        raise InputError(
+            "no file of the bill holds a row",
+            expected="an export with a header and rows",
+            got="empty files",
+            hint="run the export again, and copy its files whole",
+        )
+    return parts["charges"].collect(engine="streaming")
 
 
 def _require(charges: pl.DataFrame, views: Sequence[str], context: Context) -> None:
@@ -80,32 +92,6 @@ def _splits(parts: Mapping[str, pl.LazyFrame], context: Context) -> pl.DataFrame
         return parts["splits"].collect()
     labels = {f"label:{key}": TEXT for key in context.labels}
     return pl.DataFrame(schema={**SPLITS, **labels, "source_file": TEXT})
-
-
-def _totals(charges: pl.DataFrame, views: Sequence[str], context: Context) -> pl.DataFrame:
-    """What each fate of the raw rows adds up to."""
-    sums = [
-        charges.group_by("fate", "billing_currency").agg(
-            pl.col("rows").sum(),
-            amount=pl.col(view).sum(),
-            amount_abs=pl.col(f"{view}_abs").sum(),
-            cost_view=pl.lit(view),
-        )
-        for view in views
-    ]
-    return typed(pl.concat(sums), TOTALS, context)
-
-
-def _cluster_bills(charges: pl.DataFrame, views: Sequence[str], context: Context) -> pl.DataFrame:
-    """Each cluster's bill, summed before anything is split."""
-    charged = charges.filter(pl.col("cluster_id").is_not_null())
-    sums = [
-        charged.group_by("cluster_id", "billing_currency").agg(
-            amount=pl.col(view).sum(), cost_view=pl.lit(view)
-        )
-        for view in views
-    ]
-    return typed(pl.concat(sums), CLUSTER_BILLS, context)
 
 
 def _finish(slices: pl.DataFrame, views: Sequence[str]) -> pl.DataFrame:

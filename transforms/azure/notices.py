@@ -1,40 +1,30 @@
 """What a person must know about a month of Azure data, as findings."""
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Mapping
 
 import polars as pl
 
-from transforms.azure.choose import Chosen
-from transforms.azure.codes import AGENT_BUCKETS, CHARGE_TYPES, QUERY_BUCKET, SPLIT_CATEGORIES
-from transforms.azure.shares import Shared
+from transforms.azure.charges import AMOUNTS, GROUP
+from transforms.azure.codes import CHARGE_TYPES
 from transforms.money import zero
+from transforms.notices import Code, Notice, of_currencies, of_spellings, of_unknown
 from transforms.sliced import Context, finding
 
-Notice = dict[str, str | None]
-
-_NAME_IT = "tell us the value and what it means; until then its cost stays unclassified"
+_CODES = {"charge_type": Code("unknown_charge_type", ", ".join(CHARGE_TYPES))}
+_BY_CHANCE = 3
 _GROUP = ["sub_account_id", "resource_group"]
 _ADD = 'add to `clusters` of the source: "{}" = {{ node_resource_group = "{}" }}'
 _ASK = "`az aks list --query '[].[id, nodeResourceGroup]'` shows it; add it to `clusters`"
+_OTHER = (
+    "their tags name {}, whose nodes stand in {} by `clusters`: "
+    "`az aks list --query '[].[id, nodeResourceGroup]'` shows which is right"
+)
 
 
 def of_codes(charges: pl.DataFrame, view: str, context: Context) -> Iterator[Notice]:
     """Charge types that no list names: each with file and value."""
     unknown = charges.filter(pl.col("unknown").is_not_null())
-    keys = ["charge_type", "source_file", "cluster_id"]
-    for row in unknown.group_by(keys).agg(pl.col(view).sum()).sort(keys).to_dicts():
-        yield finding(
-            context,
-            "unknown_charge_type",
-            "error",
-            cluster_id=row["cluster_id"],
-            where=row["source_file"],
-            expected=", ".join(CHARGE_TYPES),
-            actual=row["charge_type"] or "no value",
-            difference=row[view],
-            hint=_NAME_IT,
-        )
+    yield from of_unknown(unknown.with_columns(value="charge_type", amount=view), _CODES, context)
 
 
 def of_clusters(charges: pl.DataFrame, view: str, context: Context) -> Iterator[Notice]:
@@ -54,13 +44,20 @@ def of_clusters(charges: pl.DataFrame, view: str, context: Context) -> Iterator[
             context,
             where=f"resource group {group}, subscription {row['sub_account_id']}",
             actual=f"nodes for {row[view]} {row['billing_currency']} that belong to no cluster",
-            hint=_ADD.format(cluster, group) if cluster else _ASK,
+            hint=_mend(cluster, group, context),
         )
-    known = charges.filter(pl.col("row_kind") == "cluster_fee").get_column("cluster_id")
-    for cluster in sorted(set(known) - set(context.clusters) - named):
+    billed = charges.filter(pl.col("row_kind") == "cluster_fee").get_column("cluster_id")
+    for cluster in sorted(set(billed) - set(context.clusters) - named):
         yield _not_configured(
             context, where=cluster, actual="a cluster with its fee alone, without nodes", hint=_ASK
         )
+
+
+def _mend(cluster: str | None, group: str, context: Context) -> str:
+    if cluster is None:
+        return _ASK
+    configured = context.clusters.get(cluster)
+    return _OTHER.format(cluster, configured) if configured else _ADD.format(cluster, group)
 
 
 def _not_configured(context: Context, **parts: object) -> Notice:
@@ -77,155 +74,89 @@ def _tagged_id(row: dict[str, str | None]) -> str | None:
     )
 
 
-def of_splits(splits: pl.DataFrame, chosen: Chosen, context: Context) -> Iterator[Notice]:
-    """Split files that name no day or say something again; words that no list names."""
-    for name in chosen.undated:
-        yield finding(
-            context,
-            "split_period_assumed",
-            "warning",
-            where=name,
-            expected="a UsageDate or Date column, or the day in the file's name",
-            actual=f"neither: its shares are used for the whole of {context.billing_period}",
-            hint="name the file by its day, such as 2026-10-14.json, or by its first and last day",
-        )
-    repeats = chosen.repeated.group_by("source", "cluster_id", "source_file").len()
-    for row in repeats.sort("source", "cluster_id", "source_file").to_dicts():
-        yield finding(
-            context,
-            "split_answered_twice",
-            "warning",
-            cluster_id=row["cluster_id"],
-            where=row["source_file"],
-            expected=f"one {row['source']} answer for each day",
-            actual=f"{row['len']} days that a later file answers too; the later one counts",
-            hint="keep one answer for each day at split_location",
-        )
-    yield from _unknown_buckets(splits, context)
-    yield from _unknown_categories(splits, context)
-
-
-def _unknown_buckets(splits: pl.DataFrame, context: Context) -> Iterator[Notice]:
-    unknown = splits.filter(pl.col("bucket").is_null())
-    for name, word in _distinct(unknown, "source_file", "provider_class"):
-        yield finding(
-            context,
-            "unknown_split_bucket",
-            "error",
-            where=name,
-            expected=", ".join((*AGENT_BUCKETS, *QUERY_BUCKET)),
-            actual=word or "no value",
-            hint=_NAME_IT,
-        )
-
-
-def _unknown_categories(splits: pl.DataFrame, context: Context) -> Iterator[Notice]:
-    is_query = (pl.col("source") == "query") & pl.col("bucket").ne_missing("service")
-    is_known = pl.col("category").is_in(list(SPLIT_CATEGORIES)).fill_null(value=False)
-    for name, word in _distinct(splits.filter(is_query & ~is_known), "source_file", "category"):
-        yield finding(
-            context,
-            "unknown_split_category",
-            "warning",
-            where=name,
-            expected=", ".join(SPLIT_CATEGORIES),
-            actual=word or "no value",
-            hint="its shares divide nothing; tell us the value and which resources it means",
-        )
-
-
-def of_shares(shared: Shared, context: Context) -> Iterator[Notice]:
-    """Answers in another currency, and fractions that do not add to 1."""
-    for cluster, currency, bill in _distinct(
-        shared.foreign, "cluster_id", "currency", "bill_currency"
-    ):
-        yield finding(
-            context,
-            "split_currency",
-            "warning",
-            cluster_id=cluster,
-            where=context.source,
-            expected=bill,
-            actual=currency,
-            hint="only the ratios of the answer are used; its idle cannot be compared with ours",
-        )
-    is_over = (pl.col("difference") > zero()) | (pl.col("smallest") < zero())
-    uneven = shared.uneven.with_columns(is_over=is_over, size=pl.col("difference").abs())
-    order = ["cluster_id", "source_file", "is_over", "size", "target", "first_day"]
-    ranked = uneven.sort(order, descending=[False, False, False, True, False, False])
-    worst = ranked.group_by(order[:3], maintain_order=True).agg(pl.all().first(), count=pl.len())
-    for row in worst.to_dicts():
-        yield _uneven(row, context)
-
-
-def _uneven(row: dict[str, Any], context: Context) -> Notice:
-    """One finding a file and cluster; it shows the farthest resource."""
-    return finding(
-        context,
-        "split_fractions",
-        "error" if row["is_over"] else "warning",
-        cluster_id=row["cluster_id"],
-        where=row["source_file"],
-        expected="fractions from 0 that add to 1 for each resource",
-        actual=f"{row['count']} that do not; {row['weight']} for {row['target']}",
-        difference=row["difference"],
-        hint="they are scaled down to 1" if row["is_over"] else "what is missing is unattributed",
-    )
-
-
 def of_source(
-    charges: pl.DataFrame, spellings: pl.DataFrame, view: str, context: Context
+    charges: pl.DataFrame, parts: Mapping[str, pl.LazyFrame], view: str, context: Context
 ) -> Iterator[Notice]:
-    """Currencies, a metric that the rows contradict, spellings of labels."""
-    yield from _currencies(charges, view, context)
-    yield from _metric(charges, context)
-    for label, raws in _distinct(spellings, "label", "spellings"):
-        yield finding(
-            context,
-            "label_spellings",
-            "warning",
-            where=context.source,
-            expected=f"one tag for the label {label}",
-            actual=raws,
-            hint="where a row carries several, the first in the order shown counts",
-        )
+    """Currencies, a metric that the rows contradict, files that repeat, labels and tags.
+
+    parts: the parts of the files, of which `spellings` and `unread_tags` are read.
+    """
+    yield from of_currencies(charges, view, context)
+    yield from of_spellings(parts["spellings"].collect(), context)
+    yield from _metric(charges, view, context)
+    yield from _repeated(charges, view, context)
+    yield from _unread(parts["unread_tags"].collect(), context)
 
 
-def _currencies(charges: pl.DataFrame, view: str, context: Context) -> Iterator[Notice]:
-    rows = charges.group_by("billing_currency").agg(pl.col("rows", view).sum())
-    ordered = rows.sort([pl.col("rows").neg(), pl.col("billing_currency")]).to_dicts()
-    expected = context.currency or next((row["billing_currency"] for row in ordered), None)
-    for row in ordered:
-        if row["billing_currency"] != expected:
-            yield finding(
-                context,
-                "second_currency",
-                "error",
-                where=context.source,
-                expected=expected,
-                actual=row["billing_currency"],
-                difference=row[view],
-                hint="amounts are kept apart and never added; give each currency its own source",
-            )
+def _metric(charges: pl.DataFrame, view: str, context: Context) -> Iterator[Notice]:
+    """Fees of commitments stand in an actual export only, unused ones in an amortised only.
 
-
-def _metric(charges: pl.DataFrame, context: Context) -> Iterator[Notice]:
-    """Fees of commitments stand in an actual export only, unused ones in an amortised only."""
+    And what a commitment covers has a price in an amortised export only.
+    """
     if context.dataset == "focus_export":
         return
-    sign = {"amortized": "commitment_fee", "actual": "unused_commitment"}[str(context.metric)]
-    if charges.get_column("reason").eq(sign).any():
+    is_amortized = context.metric == "amortized"
+    reason = "commitment_fee" if is_amortized else "unused_commitment"
+    is_covered = (pl.col("charge_type") == "Usage") & (pl.col("pricing_category") == "Committed")
+    costs = charges.filter(is_covered).get_column(view) != 0
+    signs = {
+        f"rows of {reason}": charges.get_column("reason").eq(reason).any(),
+        "no price for what commitments cover": is_amortized and len(costs) > 0 and not costs.any(),
+        "a price for what commitments cover": not is_amortized and costs.any(),
+    }
+    for sign in (name for name, is_there in signs.items() if is_there):
         yield finding(
             context,
             "metric_doubtful",
             "warning",
             where=context.source,
             expected=f"an export of {context.metric} cost",
-            actual=f"rows of {sign}, which the other metric has",
+            actual=f"{sign}, as the other metric has it",
             hint="see which type the export has, and give `metric` that value",
         )
 
 
-def _distinct(frame: pl.DataFrame, *names: str) -> Iterator[tuple[str | None, ...]]:
-    """The values of some columns that occur together, each once and in order."""
-    yield from frame.select(names).unique().sort(names).iter_rows()
+def _repeated(charges: pl.DataFrame, view: str, context: Context) -> Iterator[Notice]:
+    """Files most of whose charges stand in another one too: a month-to-date run beside a later.
+
+    What lies on the border of two parts of one run can agree by chance; most of a file cannot.
+    """
+    priced = charges.filter(pl.col(view) != zero())
+    sizes = dict(priced.group_by("source_file").len().iter_rows())
+    shared = priced.filter(pl.col("source_file").n_unique().over(*GROUP, *AMOUNTS, "rows") > 1)
+    said = shared.select(*GROUP, *AMOUNTS, "rows", "source_file")
+    both = said.join(said, on=[*GROUP, *AMOUNTS, "rows"], nulls_equal=True, suffix="__later")
+    pairs = both.filter(pl.col("source_file") < pl.col("source_file__later")).group_by(
+        "source_file", "source_file__later"
+    )
+    sums = pairs.agg(pl.col(view).sum(), pl.col("rows").sum(), count=pl.len())
+    for row in sums.sort("source_file", "source_file__later").to_dicts():
+        files = [row["source_file"], row["source_file__later"]]
+        smallest, largest = sorted(sizes[name] for name in files)
+        if 2 * row["count"] < smallest or (row["count"] < _BY_CHANCE and largest > row["count"]):
+            continue
+        yield finding(
+            context,
+            "repeated_export",
+            "error",
+            where="; ".join(files),
+            expected="each run of the export in one place",
+            actual=f"{row['rows']} rows with the same cost in each are counted again",
+            difference=row[view],
+            hint="keep the newest run of the export in the folder, and run the month again",
+        )
+
+
+def _unread(cells: pl.DataFrame, context: Context) -> Iterator[Notice]:
+    """Tags that are no JSON object of texts: their rows are read as if they had none."""
+    sums = cells.group_by("source_file").agg(pl.len(), pl.col("unread_tags").min())
+    for name, count, first in sums.sort("source_file").iter_rows():
+        yield finding(
+            context,
+            "unread_tags",
+            "warning",
+            where=f"{name}, column Tags",
+            expected='a JSON object such as {"team": "shop"}, with or without its braces',
+            actual=f"{count} that are none, such as {first[:80]}",
+            hint="their rows are read without tags; let the provider deliver the month again",
+        )

@@ -1,10 +1,11 @@
 """Connecting Azure exports: which dataset a header is, what rows tell, what mends a gap."""
 
-import re
 from collections.abc import Mapping, Sequence
 
 import polars as pl
 
+from transforms.azure.clusters import managed_cluster
+from transforms.azure.columns import plain
 from transforms.seen import Seen, months_and_currencies
 
 STEPS = {
@@ -16,7 +17,6 @@ STEPS = {
 }
 """The step that mends each thing `leerlauf check` finds missing."""
 
-_IN_BRACKETS = re.compile(r"\(([A-Za-z_]+)\)\s*$")
 _COST_EXPORT = {"chargetype", "date", "metercategory", "resourceid", "additionalinfo"}
 _COSTS = {"costinbillingcurrency", "cost"}
 _FOCUS = {"billedcost", "effectivecost", "chargecategory", "x_skumetercategory"}
@@ -26,8 +26,6 @@ _AGENT_DAYS = {"date", "id", "fraction", "splitbucket", "splitkey"}
 _MONTHS = ("billingperiodstartdate", "billingperiodstart")
 _CURRENCIES = ("billingcurrency", "billingcurrencycode")
 _GROUP = r"^/subscriptions/([^/]+)/resourcegroups/([^/]+)/"
-_MANAGED = r"^(/subscriptions/[^/]+/resourcegroups/[^/]+/providers/microsoft\.containerservice/"
-_MANAGED += r"managedclusters/[^/]+)"
 
 
 def recognise(columns: Sequence[str]) -> str | None:
@@ -66,15 +64,8 @@ def look(raw: pl.LazyFrame) -> Seen:
 
 
 def _plain(columns: Sequence[str]) -> dict[str, str]:
-    """Return English name in lower case -> raw name; a localised one has the English in brackets.
-
-    The first name of a CSV file may begin with a byte order mark.
-    """
-    plain = {}
-    for raw in columns:
-        in_brackets = _IN_BRACKETS.search(raw)
-        plain[(in_brackets[1] if in_brackets else raw).lstrip("\ufeff").lower()] = raw
-    return plain
+    """Return the name in the form in which all languages agree -> raw name."""
+    return {plain(raw): raw for raw in columns}
 
 
 def _first(names: Mapping[str, str], wanted: Sequence[str]) -> str:
@@ -113,7 +104,7 @@ def _clusters(raw: pl.LazyFrame, names: Mapping[str, str]) -> Seen:
     rows = raw.select(
         subscription=identity.str.extract(_GROUP, 1),
         group=identity.str.extract(_GROUP, 2),
-        managed=identity.str.extract(_MANAGED),
+        managed=managed_cluster(identity),
         name=_tag(tags, "aks-managed-cluster-name"),
         home=_tag(tags, "aks-managed-cluster-rg"),
         pool=_tag(tags, "aks-managed-poolname"),

@@ -15,6 +15,9 @@ from transforms.schema import DAY
 from transforms.sliced import Context
 
 _DATE = re.compile(r"(?<!\d)(20\d\d)(-?)(\d\d)\2(\d\d)(?!\d)")
+_FOLDERS = re.compile(
+    r"(?<![^/])(?:y(?:ear)?=)?(20\d\d)/(?:m(?:onth)?=)?(\d\d)/(?:d(?:ay)?=)?(\d\d)/"
+)
 _EDGES = 2
 
 
@@ -58,10 +61,10 @@ def with_days(splits: pl.DataFrame, period: str) -> tuple[pl.DataFrame, list[str
 def days_in(name: str) -> tuple[dt.date, dt.date] | None:
     """Return the first and the last day a path names; None where it names none.
 
-    Raises InputError where it names more than two, or the later one first.
+    The innermost name with a date counts; folders of year, month and day are one name.
+    Raises InputError where it has more than two, or the later one first.
     """
-    folders, _, file = name.rpartition("/")
-    for part in (file, folders):
+    for part in reversed(_FOLDERS.sub(r"\1-\2-\3/", name).split("/")):
         found = list(dict.fromkeys(day for match in _DATE.finditer(part) if (day := _day(match))))
         if len(found) > _EDGES or found != sorted(found):
             raise InputError(
@@ -69,6 +72,7 @@ def days_in(name: str) -> tuple[dt.date, dt.date] | None:
                 where=name,
                 expected="one date, or the first and the last day",
                 got=", ".join(map(str, found)),
+                hint="name the file by its day, such as 2026-10-14.json",
             )
         if found:
             return found[0], found[-1]

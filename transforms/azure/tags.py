@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from transforms.labels import canonical, spellings
+from transforms.cells import text
+from transforms.labels import canonical, collisions, spellings
 
 POOL = ("aks-managed-poolName", "poolName")
 CLAIM_NAMESPACE = "kubernetes.io-created-for-pvc-namespace"
@@ -18,39 +19,49 @@ SERVICE = ("k8s-azure-service", "service")
 CLUSTER_NAME = "aks-managed-cluster-name"
 CLUSTER_GROUP = "aks-managed-cluster-rg"
 
-_COLLISIONS = {"label": pl.String(), "spellings": pl.String()}
 _PAIRS = pl.Map(pl.String(), pl.String())
 
 
 @dataclass(frozen=True)
 class Tags:
-    """The tag keys that occur in a file: canonical key -> the raw keys that spell it."""
+    """The tags of a file.
+
+    spelled: canonical key -> the raw keys that spell it; unreadable: cells that are no tags.
+    """
 
     spelled: dict[str, list[str]]
+    unreadable: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, keys: Iterable[str]) -> "Tags":
-        """Return the tags with these raw keys."""
-        return cls(spellings(keys))
+    def of(cls, keys: Iterable[str], unreadable: Iterable[str] = ()) -> "Tags":
+        """Return the tags with these raw keys, in a file with these cells that are none."""
+        return cls(spellings(keys), tuple(unreadable))
+
+    def decoded(self, cell: pl.Expr) -> pl.Expr:
+        """Return tags as a map; a cell that is unreadable has none."""
+        if not self.unreadable:
+            return decoded(cell)
+        return decoded(pl.when(~cell.is_in(list(self.unreadable))).then(cell))
+
+    def unread(self) -> pl.LazyFrame:
+        """Return the unreadable cells: the part `unread_tags`, one column of that name."""
+        return pl.LazyFrame({"unread_tags": self.unreadable}, schema={"unread_tags": pl.String})
 
     def value(self, *keys: str) -> pl.Expr:
         """Return the first filled value of `keys`, read from the decoded column `tags`."""
         raws = [raw for key in keys for raw in self.spelled.get(canonical(key), ())]
-        reads = [pl.col("tags").map.get(raw) for raw in raws]
-        return pl.coalesce(
-            *(pl.when(read != "").then(read) for read in reads), pl.lit(None, dtype=pl.String)
-        )
+        reads = [text(pl.col("tags").map.get(raw)) for raw in raws]
+        return pl.coalesce(*reads, pl.lit(None, dtype=pl.String))
 
     def colliding(self, wanted: Sequence[str]) -> pl.LazyFrame:
-        """Return the wanted labels that are spelled in several ways: `label`, `spellings`."""
-        raws = {key: self.spelled.get(canonical(key), []) for key in wanted}
-        several = [(key, ", ".join(found)) for key, found in raws.items() if len(found) > 1]
-        return pl.LazyFrame(several, schema=_COLLISIONS, orient="row")
+        """Return the wanted labels that are spelled in several ways: the part `spellings`."""
+        return collisions((key, self.spelled.get(canonical(key), [])) for key in wanted)
 
 
-def decoded(text: pl.Expr) -> pl.Expr:
+def decoded(cell: pl.Expr) -> pl.Expr:
     """Return tags as a map; braces are added where the export left them out."""
-    bare = text.str.strip_chars()
+    bare = cell.str.strip_chars()
     braced = pl.concat_str(pl.lit("{"), bare, pl.lit("}"))
     is_whole = bare.str.starts_with("{")
-    return pl.when(is_whole).then(bare).when(bare != "").then(braced).str.json_decode(_PAIRS)
+    is_filled = ~bare.is_in(["", "null"])
+    return pl.when(is_whole).then(bare).when(is_filled).then(braced).str.json_decode(_PAIRS)

@@ -6,7 +6,7 @@ So each row gets exactly one class, and what the classes add up to is the bill b
 
 import polars as pl
 
-from transforms.gcp.bill import bill_columns, bill_query
+from transforms.gcp.bill import bill_columns
 from transforms.gcp.charges import charges, exports, identified, separate_credits
 from transforms.gcp.columns import resolve
 from transforms.gcp.combine import combine
@@ -14,7 +14,7 @@ from transforms.gcp.labels import colliding, found_keys
 from transforms.schema import COST_VIEWS
 from transforms.sliced import Context
 
-__all__ = ["VERSION", "bill_columns", "bill_query", "combine", "slice_file", "views"]
+__all__ = ["VERSION", "bill_columns", "combine", "slice_file", "views"]
 
 VERSION = 1
 """Raised when the parts of a file change, so that cached ones are not used again."""

@@ -1,10 +1,9 @@
-"""The columns of the bill query as SQL over a raw file, in each of its forms."""
+"""The columns of `bill.sql` as SQL over a raw file, in each of its forms."""
 
 import re
 from collections.abc import Mapping
-from importlib.resources import files
 
-from transforms.cells import quoted
+from transforms.cells import quoted, sql
 
 _COLUMNS = {
     "month": "invoice.month",
@@ -17,13 +16,8 @@ _AMOUNTS = r"""['"]amount['"]\s*:\s*['"]?(-?[0-9.]+(?:[eE][-+]?[0-9]+)?)"""
 """The amounts in a list of credits, as JSON or as Python prints it."""
 
 
-def bill_query() -> str:
-    """Return the SQL that sums a raw file by itself: the second opinion on every total."""
-    return files("transforms.gcp").joinpath("bill.sql").read_text(encoding="utf-8")
-
-
 def bill_columns(columns: Mapping[str, str]) -> dict[str, str]:
-    """Return the columns `bill_query` reads, each as SQL over the raw columns.
+    """Return the columns `bill.sql` reads, each as SQL over the raw columns.
 
     columns: raw column -> its DuckDB type.
     """
@@ -37,8 +31,7 @@ def bill_columns(columns: Mapping[str, str]) -> dict[str, str]:
 def _value(columns: Mapping[str, str], path: str) -> str:
     """A column of that name, a field of a nested column, or a field in a cell of text."""
     if path in columns:
-        is_text = columns[path] == "VARCHAR"
-        return f"nullif({quoted(path)}, '')" if is_text else quoted(path)
+        return sql(path, columns[path])
     head, _, field = path.partition(".")
     type_ = columns.get(head, "") if field else ""
     if type_ == "VARCHAR":

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import polars as pl
 
 from transforms.gcp import codes
+from transforms.matching import first_match
 
 
 class Rule(NamedTuple):
@@ -28,25 +29,11 @@ def classify(charges: pl.DataFrame) -> pl.DataFrame:
     What is outside has no cluster afterwards; what is outside or a fee pays for nothing that
     could be named: its resource kind is `other`.
     """
-    rules = list(_rules())
-    first = pl.coalesce(
-        pl.when(rule.matches).then(pl.lit(index)) for index, rule in enumerate(rules)
-    )
-    meanings = pl.DataFrame(
-        [(index, rule.row_kind, rule.reason, rule.unknown) for index, rule in enumerate(rules)],
-        schema={"rule": pl.Int32, "row_kind": pl.String, "reason": pl.String, "unknown": pl.String},
-        orient="row",
-    )
     has_kind = ~pl.col("row_kind").is_in(["outside", "cluster_fee"])
-    return (
-        charges.with_columns(resource_kind=_resource_kind())
-        .with_columns(rule=first)
-        .join(meanings, on="rule", how="left", maintain_order="left")
-        .drop("rule")
-        .with_columns(
-            resource_kind=pl.when(has_kind).then("resource_kind").otherwise(pl.lit("other")),
-            cluster_id=pl.when(pl.col("row_kind") != "outside").then("cluster_id"),
-        )
+    named = charges.with_columns(resource_kind=_resource_kind())
+    return first_match(named, list(_rules()), Rule._fields[1:]).with_columns(
+        resource_kind=pl.when(has_kind).then("resource_kind").otherwise(pl.lit("other")),
+        cluster_id=pl.when(pl.col("row_kind") != "outside").then("cluster_id"),
     )
 
 

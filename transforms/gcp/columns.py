@@ -6,8 +6,9 @@ error that names it. Columns nobody knows are ignored: Google adds some every ye
 
 import polars as pl
 
+from transforms import cells
 from transforms.cells import text
-from transforms.errors import InputError
+from transforms.errors import lacking
 from transforms.gcp.forms import PAIRS, RECORDS, nested
 from transforms.schema import MONEY
 
@@ -89,7 +90,7 @@ def amount(value: pl.Expr, dtype: pl.DataType) -> pl.Expr:
     """
     if dtype.is_float():
         return value.cast(pl.String).cast(MONEY)
-    return (text(value) if dtype == pl.String else value).cast(MONEY)
+    return cells.amount(value, dtype)
 
 
 def _dtype(schema: pl.Schema, path: str) -> pl.DataType:
@@ -150,10 +151,10 @@ def _require(schema: pl.Schema) -> None:
         if "credits" in schema and field not in _entry(schema["credits"])
     ]
     if missing:
-        raise InputError(
-            f"the export lacks the column {', '.join(missing)}",
+        raise lacking(
+            missing,
+            schema,
             expected="all columns of gcp_billing_export_resource_v1_<account>",
-            got=f"{len(schema)} columns: {', '.join(list(schema)[:8])}, ...",
             hint="add the column to the query that writes the export",
         )
 

@@ -15,14 +15,13 @@ from transforms.gcp.classify import (
 from transforms.gcp.forms import standard_export
 from transforms.schema import COST_VIEWS
 from transforms.sliced import (
-    CLUSTER_BILLS,
-    TOTALS,
     Context,
     Sliced,
     as_slices,
+    cluster_bills,
     findings_frame,
     require_values,
-    typed,
+    totals,
 )
 
 _NEVER_EMPTY = {
@@ -52,8 +51,8 @@ def combine(parts: Mapping[str, pl.LazyFrame], context: Context) -> Sliced:
     both = pl.concat([charges, paid], how="diagonal")
     return Sliced(
         slices=as_slices(_named(both), context),
-        totals=_totals(raw, context),
-        cluster_bills=_cluster_bills(both, context),
+        totals=totals(_with_all_credits(raw), COST_VIEWS, context),
+        cluster_bills=cluster_bills(both.with_columns(billed="effective"), COST_VIEWS, context),
         findings=findings_frame(
             [
                 *notices.of_codes(both, context),
@@ -77,27 +76,11 @@ def _refuse_standard(charges: pl.DataFrame) -> None:
         raise standard_export("no row names a resource")
 
 
-# ---------------------------------------------------------------- the bill, before slicing
-
-
-def _totals(raw: pl.DataFrame, context: Context) -> pl.DataFrame:
-    """What each fate of the raw rows adds up to: cost and all credits, summed row by row."""
-    summed = raw.group_by("fate", "billing_currency").agg(
-        pl.col("rows", "amount", "amount_abs").sum()
-    )
-    views = [summed.with_columns(cost_view=pl.lit(view)) for view in COST_VIEWS]
-    return typed(pl.concat(views), TOTALS, context)
-
-
-def _cluster_bills(charges: pl.DataFrame, context: Context) -> pl.DataFrame:
-    """Each cluster's bill. Google splits it, not we: every row keeps its amount."""
-    summed = (
-        charges.filter(pl.col("cluster_id").is_not_null())
-        .group_by("cluster_id", "billing_currency")
-        .agg(amount=pl.col("effective").sum())
-    )
-    views = [summed.with_columns(cost_view=pl.lit(view)) for view in COST_VIEWS]
-    return typed(pl.concat(views), CLUSTER_BILLS, context)
+def _with_all_credits(raw: pl.DataFrame) -> pl.DataFrame:
+    """What the raw rows cost before any credit is told apart: the same in both views."""
+    amounts = {view: pl.col("amount") for view in COST_VIEWS}
+    sizes = {f"{view}_abs": pl.col("amount_abs") for view in COST_VIEWS}
+    return raw.with_columns(**amounts, **sizes)
 
 
 # ---------------------------------------------------------------- slices

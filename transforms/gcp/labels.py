@@ -10,7 +10,7 @@ import polars as pl
 
 from transforms.cells import text
 from transforms.gcp.codes import NAMESPACE_LABEL, POD_LABEL
-from transforms.labels import canonical, spellings
+from transforms.labels import canonical, collisions, spellings
 
 
 def value(key: str, column: str = "labels") -> pl.Expr:
@@ -34,13 +34,7 @@ def wanted(found: Iterable[str], label: str) -> pl.Expr:
 
 def colliding(found: Iterable[str], labels: Sequence[str]) -> pl.LazyFrame:
     """Return the wanted labels that one level spells in more than one way: the part `spellings`."""
-    rows = [
-        (label, ", ".join(raws))
-        for label in labels
-        for raws in _levels(found, label)
-        if len(raws) > 1
-    ]
-    return pl.LazyFrame(rows, schema={"label": pl.String(), "spellings": pl.String()}, orient="row")
+    return collisions((label, raws) for label in labels for raws in _levels(found, label))
 
 
 def _levels(found: Iterable[str], label: str) -> Iterator[list[str]]:

@@ -8,44 +8,26 @@ from itertools import groupby
 import polars as pl
 
 from transforms.gcp import codes
+from transforms.notices import Code, Notice, of_currencies, of_spellings, of_unknown
 from transforms.sliced import Context, finding
 
-Notice = dict[str, str | None]
-
-_UNKNOWN = {
-    "cost_type": ("unknown_cost_type", ", ".join(codes.COST_TYPES)),
-    "credit_type": (
-        "unknown_credit_type",
-        ", ".join([*codes.PRICE_CREDITS, *codes.PAYMENT_CREDITS]),
+_CODES = {
+    "cost_type": Code("unknown_cost_type", ", ".join(codes.COST_TYPES)),
+    "credit_type": Code(
+        "unknown_credit_type", ", ".join([*codes.PRICE_CREDITS, *codes.PAYMENT_CREDITS])
+    ),
+    "namespace": Code(
+        "unknown_namespace_value", ", ".join(["a namespace", *codes.NAMESPACE_KINDS]), "warning"
     ),
 }
-_NAMESPACES = "a namespace, " + ", ".join(codes.NAMESPACE_KINDS)
-_NAME_IT = "tell us the value and what it means; until then its cost stays unclassified"
 
 
 def of_codes(charges: pl.DataFrame, context: Context) -> Iterator[Notice]:
     """Codes that no list names: each with file and value."""
-    unknown = charges.filter(pl.col("unknown").is_not_null()).with_columns(
-        value=pl.coalesce(
-            pl.when(pl.col("unknown") == "namespace").then("raw_namespace"),
-            *(pl.when(pl.col("unknown") == column).then(column) for column in _UNKNOWN),
-        )
-    )
-    keys = ["unknown", "value", "source_file", "cluster_id"]
-    for row in unknown.group_by(keys).agg(pl.col("effective").sum()).sort(keys).to_dicts():
-        is_namespace = row["unknown"] == "namespace"
-        rule, expected = _UNKNOWN.get(row["unknown"], ("unknown_namespace_value", _NAMESPACES))
-        yield finding(
-            context,
-            rule,
-            "warning" if is_namespace else "error",
-            cluster_id=row["cluster_id"],
-            where=row["source_file"],
-            expected=expected,
-            actual=row["value"] or "no value",
-            difference=row["effective"],
-            hint=_NAME_IT,
-        )
+    columns = {column: column for column in _CODES} | {"namespace": "raw_namespace"}
+    value = pl.coalesce(pl.when(unknown=code).then(column) for code, column in columns.items())
+    unknown = charges.filter(pl.col("unknown").is_not_null())
+    yield from of_unknown(unknown.with_columns(value=value, amount="effective"), _CODES, context)
 
 
 def of_split(charges: pl.DataFrame, context: Context) -> Iterator[Notice]:
@@ -77,18 +59,8 @@ def of_split(charges: pl.DataFrame, context: Context) -> Iterator[Notice]:
 def of_source(charges: pl.DataFrame, spellings: pl.DataFrame, context: Context) -> Iterator[Notice]:
     """Fees nobody spreads, currencies, spellings of labels."""
     yield from _fees(charges, context)
-    yield from _currencies(charges, context)
-    distinct = spellings.select("label", "spellings").unique().sort("label", "spellings")
-    for label, raws in distinct.iter_rows():
-        yield finding(
-            context,
-            "label_spellings",
-            "warning",
-            where=context.source,
-            expected=f"one spelling of the label {label}",
-            actual=raws,
-            hint="where a row carries several, the first in the order shown counts",
-        )
+    yield from of_currencies(charges, "effective", context)
+    yield from of_spellings(spellings, context)
 
 
 def _fees(charges: pl.DataFrame, context: Context) -> Iterator[Notice]:
@@ -104,25 +76,6 @@ def _fees(charges: pl.DataFrame, context: Context) -> Iterator[Notice]:
             hint="the discounts they buy are inside the clusters' cost; Google does not say "
             "which row a fee belongs to",
         )
-
-
-def _currencies(charges: pl.DataFrame, context: Context) -> Iterator[Notice]:
-    rows = charges.group_by("billing_currency").agg(pl.col("rows", "effective").sum())
-    order = [pl.col("rows").neg(), pl.col("billing_currency")]
-    amounts = dict(rows.sort(order).select("billing_currency", "effective").iter_rows())
-    expected = context.currency or next(iter(amounts), None)
-    for currency, amount in amounts.items():
-        if currency != expected:
-            yield finding(
-                context,
-                "second_currency",
-                "error",
-                where=context.source,
-                expected=expected,
-                actual=currency,
-                difference=amount,
-                hint="amounts are kept apart and never added; give each currency its own source",
-            )
 
 
 def of_exports(exports: pl.DataFrame, context: Context) -> Iterator[Notice]:
