@@ -1,10 +1,11 @@
-"""Deliveries of Google's detailed Cloud Billing export, taken out of BigQuery into a folder.
+"""Deliveries of Google's detailed Cloud Billing export: a table, or files taken out of it.
 
-BigQuery writes no manifest. The folder counts as a whole: flat, or with one folder for each
-invoice month (202610, 2026-10, invoice_month=202610), of which only that of the month counts, or
-with one for each day (2026-10-05, 20261005, partition_date=2026-10-05), which all count, because
-the day is that of the export and rows of one invoice come on many days. Where two folders could
-hold the same rows, nobody can tell which of them counts, and the location is refused.
+BigQuery writes no manifest beside its files. The folder or gs:// prefix counts as a whole: flat,
+or with one folder for each invoice month (202610, 2026-10, invoice_month=202610), of which only
+that of the month counts, or with one for each day (2026-10-05, 20261005,
+partition_date=2026-10-05), which all count, because the day is that of the export and rows of one
+invoice come on many days. Where two folders could hold the same rows, nobody can tell which of
+them counts, and the location is refused.
 """
 
 import os
@@ -14,7 +15,7 @@ from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path, PurePosixPath
 
-from connectors import raw
+from connectors import bigquery, raw
 from connectors.base import Delivery, ExportSource, Progress, Receipt, RemoteFile
 from connectors.errors import WRONG_USE, DeliveryError
 from connectors.folder import is_table
@@ -22,7 +23,6 @@ from connectors.places import open_store
 
 JSON_SUFFIXES = (".json", ".jsonl", ".ndjson")
 DATA_SUFFIXES = (".parquet", ".csv", ".csv.gz", *JSON_SUFFIXES, *(f"{s}.gz" for s in JSON_SUFFIXES))
-DETAILED = "gcp_billing_export_resource_v1_<account>"
 DAY = "<day>"
 
 _MONTH = re.compile(r"(?:invoice[._-]month=)?(20\d\d)-?(0[1-9]|1[0-2])", re.IGNORECASE)
@@ -45,7 +45,7 @@ def discover(source: ExportSource, month: str) -> list[Delivery]:
     """
     location = source.location
     if is_table(location):
-        _refuse_table(location)
+        return _of_table(source, month)
     store = open_store(source)
     data = [file for file in store.listing() if _is_data(file)]
     months = {file.path: _month(location, file) for file in data}
@@ -60,34 +60,25 @@ def discover(source: ExportSource, month: str) -> list[Delivery]:
 
 def fetch(source: ExportSource, delivery: Delivery, into: Path, progress: Progress) -> Receipt:
     """Copy the delivery to `into/<billing period>/<delivery id>` unless it is there already."""
+    if is_table(delivery.location):
+        return bigquery.fetch(source, delivery, into, progress)
     store = open_store(replace(source, location=delivery.location))
     return raw.fetch(store, delivery, into, progress)
 
 
-def _refuse_table(location: str) -> None:
-    """Say what is wrong with a table that can never be the right one."""
-    table = location.rsplit(".", maxsplit=1)[-1]
-    reasons = (
-        ("*" in table, "a wildcard may match the standard and the detailed table: a doubled bill"),
-        (
-            table.startswith("gcp_billing_export_v1_"),
-            "the standard export: only the detailed one splits clusters by namespace",
-        ),
-        (
-            table.startswith("reseller_billing_detailed_export_v1"),
-            "a reseller's export: its rows are those of many payers, in other columns",
-        ),
+def _of_table(source: ExportSource, month: str) -> list[Delivery]:
+    files = bigquery.BigQueryStore(source, month).listing()
+    if files:
+        return [Delivery(source.location, month, tuple(files))]
+    raise DeliveryError(
+        f"no delivery of {month}",
+        exit_code=WRONG_USE,
+        where=source.location,
+        expected=f"rows of the invoice of {month}",
+        got="none",
+        hint="the export begins on the day it is switched on, and rows come a day late or more;"
+        " what was missed is not made up for",
     )
-    for applies, reason in reasons:
-        if applies:
-            raise DeliveryError(
-                "this table cannot be the source",
-                exit_code=WRONG_USE,
-                where=location,
-                expected=f"the detailed table, {DETAILED}, exported to a folder",
-                got=reason,
-                hint="export that table's rows to Parquet and name the folder as `location`",
-            )
 
 
 def _is_data(file: RemoteFile) -> bool:

@@ -1,0 +1,263 @@
+"""Google's detailed Cloud Billing export, asked for in BigQuery itself.
+
+SQL selects and filters, nothing else: no sum of money, no cast. The answer for a month is one
+Parquet file with the columns as the table holds them. Whether a month changed is told by its
+newest `export_time`, which never goes back, the number of its rows, and the question itself: a
+table that gained a column is asked again.
+"""
+
+import hashlib
+import sys
+from collections.abc import Iterator
+from contextlib import closing
+from datetime import datetime
+from functools import cached_property
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+from connectors import raw
+from connectors.base import Delivery, ExportSource, Meter, Progress, Receipt, RemoteFile
+from connectors.billing_table import Question, refuse_name, refuse_schema
+from connectors.errors import UNREADABLE, WRONG_USE, DeliveryError
+from connectors.google_api import open_session, patience, told
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from google.auth.transport.requests import AuthorizedSession
+    from google.cloud.bigquery import Client, QueryJobConfig
+    from google.cloud.bigquery.table import RowIterator
+    from google.cloud.bigquery_storage import BigQueryReadClient
+
+USD_PER_TIB = 6.25
+STREAMS = 2
+PAGE_ROWS = 10_000
+GROUP_BYTES = 64 << 20
+CALL_SECONDS = 120.0
+JOB_SECONDS = 1800.0
+
+
+class BigQueryStore:
+    """One invoice month of a table, as a store of one Parquet file."""
+
+    def __init__(self, source: ExportSource, month: str) -> None:
+        """Raise `DeliveryError` (exit code 2) where the name is none of a detailed table."""
+        refuse_name(source.location)
+        self.location = source.location
+        self.meter = Meter()
+        self._source = source
+        self._month = month
+
+    def listing(self) -> list[RemoteFile]:
+        """Return the file of the month, its size unknown (0); none where there is no row of it."""
+        answer = self._ask(self._question.newest())
+        with told(self.location, "bigquery.tables.getData"):
+            (row,) = answer
+        if not row["found"]:
+            return []
+        asked = hashlib.sha256(self._question.rows().encode()).hexdigest()[:12]
+        return [
+            RemoteFile(
+                path=f"{self._question.table.table_id}.parquet",
+                uri=f"bigquery://{self.location}",
+                size=0,
+                modified=row["newest"],
+                etag=f"{row['newest'].isoformat()} {row['found']} {asked}",
+            )
+        ]
+
+    def find(self, name: str) -> RemoteFile | None:  # noqa: ARG002
+        """Return None: a table has no files that its listing does not show."""
+        return None
+
+    def read(self, file: RemoteFile) -> bytes:
+        """Return the content of the file."""
+        with TemporaryDirectory() as folder:
+            target = Path(folder, file.path)
+            self.copy(file, target, lambda *_: None)
+            return target.read_bytes()
+
+    def copy(self, file: RemoteFile, target: Path, progress: Progress) -> str:
+        """Write the rows of the month to `target` and return its sha256."""
+        answer = self._ask(self._question.rows(), until=file.modified)
+        expected, written = int((file.etag or "").split(" ")[1]), 0
+        with closing(_Parquet(target)) as parquet:
+            for batch in self._batches(answer):
+                parquet.add(batch)
+                written += batch.num_rows
+                self.meter.add(bytes=batch.nbytes)
+                progress(target.name, parquet.bytes, parquet.bytes * expected // max(written, 1))
+        if written != expected:
+            raise self._changed(expected, written)
+        with target.open("rb") as stream:
+            return hashlib.file_digest(stream, "sha256").hexdigest()
+
+    # ------------------------------------------------------------------------- the asking
+
+    @cached_property
+    def _client(self) -> "Client":
+        from google.cloud.bigquery import Client
+
+        session, project = self._session
+        return Client(
+            # A project of an organisation has a dot in its name: example.com:billing.
+            project=project or self.location.rsplit(".", maxsplit=2)[0],
+            credentials=session.credentials,
+            _http=session,
+            client_options={"api_endpoint": self._source.endpoint},
+        )
+
+    @cached_property
+    def _session(self) -> "tuple[AuthorizedSession, str | None]":
+        return open_session(self.meter, self._source.endpoint)
+
+    @cached_property
+    def _question(self) -> Question:
+        with told(self.location, "bigquery.tables.get"):
+            table = self._client.get_table(
+                self.location, retry=patience(self.meter), timeout=CALL_SECONDS
+            )
+        refuse_schema(self.location, table)
+        return Question(table, self._month)
+
+    def _ask(self, sql: str, until: datetime | None = None) -> "RowIterator":
+        """Return the answer to a query; what it costs is told before, and refused if too much."""
+        with told(self.location, "bigquery.jobs.create"):
+            trial = self._run(sql, self._config(until, dry_run=True))
+            self._price(trial.total_bytes_processed or 0, until)
+            job = self._run(sql, self._config(until, dry_run=False))
+            answer: RowIterator = job.result(
+                page_size=PAGE_ROWS, retry=patience(self.meter), timeout=JOB_SECONDS
+            )
+            return answer
+
+    def _run(self, sql: str, config: "QueryJobConfig") -> Any:
+        return self._client.query(
+            sql,
+            job_config=config,
+            location=self._question.table.location,
+            retry=patience(self.meter),
+            timeout=CALL_SECONDS,
+        )
+
+    def _config(self, until: datetime | None, *, dry_run: bool) -> "QueryJobConfig":
+        from google.cloud.bigquery import QueryJobConfig, ScalarQueryParameter
+
+        asked = self._question
+        values = (
+            ("month", "STRING", asked.invoice_month),
+            ("since", "TIMESTAMP", asked.since if asked.partition else None),
+            ("until", "TIMESTAMP", until),
+        )
+        config = QueryJobConfig(
+            dry_run=dry_run,
+            use_query_cache=not dry_run,
+            query_parameters=[ScalarQueryParameter(*it) for it in values if it[2] is not None],
+        )
+        if self._source.maximum_bytes_billed is not None:
+            config.maximum_bytes_billed = self._source.maximum_bytes_billed
+        return config
+
+    def _price(self, size: int, until: datetime | None) -> None:
+        """Refuse a query above the limit; say what the one that brings the rows costs."""
+        limit = self._source.maximum_bytes_billed
+        if limit is not None and size > limit:
+            raise _too_much(self.location, size, limit, self._question.partition)
+        if until is not None:
+            sys.stderr.write(f"{self.location} {self._month}: the query reads {_priced(size)}\n")
+
+    def _batches(self, answer: "RowIterator") -> "Iterator[pa.RecordBatch]":
+        """Yield the rows; the Storage API is asked where it is installed and no endpoint set."""
+        storage = None if self._source.endpoint else _storage(self._session[0])
+        reads = "bigquery.readsessions.create" if storage else "bigquery.tables.getData"
+        with told(self.location, reads):
+            yield from answer.to_arrow_iterable(bqstorage_client=storage, max_stream_count=STREAMS)
+
+    def _changed(self, expected: int, written: int) -> DeliveryError:
+        return DeliveryError(
+            "the table changed while it was read",
+            exit_code=UNREADABLE,
+            where=self.location,
+            expected=f"{expected} rows of {self._month}",
+            got=f"{written} rows",
+            hint="run the command again",
+        )
+
+
+class _Parquet:
+    """A Parquet file that grows by batches; no more than one group of rows is in memory."""
+
+    def __init__(self, target: Path) -> None:
+        self.bytes = 0
+        self._target = target
+        self._group: list[pa.RecordBatch] = []
+        self._size = 0
+        self._writer: Any = None
+
+    def add(self, batch: "pa.RecordBatch") -> None:
+        self._group.append(batch)
+        self._size += batch.nbytes
+        self.bytes += batch.nbytes
+        if self._size >= GROUP_BYTES:
+            self._flush()
+
+    def _flush(self) -> None:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        if self._group:
+            rows = pa.Table.from_batches(self._group)
+            if self._writer is None:
+                self._writer = pq.ParquetWriter(self._target, rows.schema, compression="zstd")
+            self._writer.write_table(rows, row_group_size=rows.num_rows)
+        self._group, self._size = [], 0
+
+    def close(self) -> None:
+        self._flush()
+        if self._writer is not None:
+            self._writer.close()
+
+
+def fetch(source: ExportSource, delivery: Delivery, into: Path, progress: Progress) -> Receipt:
+    """Write the delivery to `into/<billing period>/<delivery id>` unless it is there already.
+
+    Only the file itself tells its size, so the receipt gets it last: a copy without one, as a
+    kill in between leaves it, counts as damaged and is fetched again.
+    """
+    receipt = raw.fetch(BigQueryStore(source, delivery.month), delivery, into, progress)
+    folder = raw.folder(delivery, into)
+    files = tuple(
+        file.model_copy(update={"size": (folder / file.name).stat().st_size})
+        for file in receipt.files
+    )
+    if files == receipt.files:
+        return receipt
+    sized = receipt.model_copy(update={"files": files})
+    text = sized.model_dump_json(indent=2) + "\n"
+    (folder / raw.RECEIPT).write_text(text, encoding="utf-8")
+    return sized
+
+
+def _storage(session: "AuthorizedSession") -> "BigQueryReadClient | None":
+    """Return a reader of the Storage API, None where it is not installed."""
+    try:
+        from google.cloud.bigquery_storage import BigQueryReadClient
+    except ImportError:
+        return None
+    return BigQueryReadClient(credentials=session.credentials)  # type: ignore[no-untyped-call]
+
+
+def _priced(size: int) -> str:
+    return f"{size / 1e9:.2f} GB, about {size / 2**40 * USD_PER_TIB:.2f} USD"
+
+
+def _too_much(location: str, size: int, limit: int, partition: str | None) -> DeliveryError:
+    table = "" if partition else "; a view reads all partitions, the table itself only its month's"
+    return DeliveryError(
+        "the query costs more than it may",
+        exit_code=WRONG_USE,
+        where=location,
+        expected=f"at most {_priced(limit)} (`maximum_bytes_billed`)",
+        got=_priced(size),
+        hint=f"raise `maximum_bytes_billed` of the source{table}",
+    )
