@@ -1,34 +1,28 @@
-"""The two AWS services beside S3 that a connector asks: STS and Data Exports (`bcm-data-exports`).
+"""AWS Data Exports (`bcm-data-exports`): what exports an account has, and what is in them.
 
-A stand-in for their answers only; requests come from boto3 and are not checked for signatures.
+A stand-in, because no emulator exists; signatures are not checked. STS is SeaweedFS's.
 """
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
 from typing import Any
-from urllib.parse import parse_qs
 
 from tests.services import seaweedfs
 from tests.services.web import Answer, Fake, Request, serving
 
 ACCOUNT = "111122223333"
-TOKEN = "planted-session-token"  # noqa: S105 - the tests' own server
-_STS = "https://sts.example/doc/2011-06-15/"
 
 
 @dataclass
 class Known:
-    """The account: its exports by ARN, roles that may be assumed, how long a session lasts."""
+    """The exports of the account by their ARN."""
 
     exports: dict[str, dict[str, Any]] = field(default_factory=dict)
-    roles: set[str] = field(default_factory=set)
-    seconds: int = 3600
 
 
 class Control(Fake):
-    """A running STS and Data Exports; `known` and `then` say what they answer."""
+    """Running Data Exports; `known` and `then` say what they answer."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -38,10 +32,7 @@ class Control(Fake):
     @property
     def env(self) -> dict[str, str]:
         """Environment of a client."""
-        return {
-            "AWS_ENDPOINT_URL_STS": self.endpoint,
-            "AWS_ENDPOINT_URL_BCM_DATA_EXPORTS": self.endpoint,
-        }
+        return {"AWS_ENDPOINT_URL_BCM_DATA_EXPORTS": self.endpoint}
 
     def forget(self) -> None:
         """Forget calls, answers and everything known."""
@@ -51,9 +42,7 @@ class Control(Fake):
     @staticmethod
     def name_of(request: Request) -> str:
         """Return the operation that a request asks for."""
-        if target := request.headers.get("X-Amz-Target"):
-            return target.rpartition(".")[2]
-        return parse_qs(request.body.decode()).get("Action", [""])[0]
+        return request.headers.get("X-Amz-Target", "").rpartition(".")[2]
 
     def asked(self, name: str) -> list[Request]:
         """Return the requests for one operation."""
@@ -79,29 +68,11 @@ class Control(Fake):
     def answer(self, request: Request) -> Answer:
         """Answer as AWS would."""
         match self.name_of(request):
-            case "AssumeRole":
-                return self._assume(request)
-            case "GetCallerIdentity":
-                return _xml("GetCallerIdentity", f"<Account>{ACCOUNT}</Account>")
             case "ListExports":
                 return self._list(request)
             case "GetExport":
                 return self._get(request)
-        return aws_problem(400, "UnknownOperationException", "unknown operation")
-
-    def _assume(self, request: Request) -> Answer:
-        role = parse_qs(request.body.decode())["RoleArn"][0]
-        if role not in self.known.roles:
-            return sts_problem(403, "AccessDenied", "not authorized to perform: sts:AssumeRole")
-        until = datetime.now(UTC) + timedelta(seconds=self.known.seconds)
-        cells = {
-            "AccessKeyId": seaweedfs.KEY,
-            "SecretAccessKey": seaweedfs.SECRET,
-            "SessionToken": TOKEN,
-            "Expiration": f"{until:%Y-%m-%dT%H:%M:%SZ}",
-        }
-        inside = "".join(f"<{name}>{value}</{name}>" for name, value in cells.items())
-        return _xml("AssumeRole", f"<Credentials>{inside}</Credentials>")
+        return problem(400, "UnknownOperationException", "unknown operation")
 
     def _list(self, request: Request) -> Answer:
         start = int(request.json.get("NextToken") or 0)
@@ -120,35 +91,18 @@ class Control(Fake):
     def _get(self, request: Request) -> Answer:
         export = self.known.exports.get(request.json["ExportArn"])
         if export is None:
-            return aws_problem(404, "ResourceNotFoundException", "no such export")
+            return problem(404, "ResourceNotFoundException", "no such export")
         return Answer(body={"Export": export, "ExportStatus": {"StatusCode": "HEALTHY"}})
 
 
-def _xml(action: str, inside: str) -> Answer:
-    text = (
-        f'<{action}Response xmlns="{_STS}"><{action}Result>{inside}</{action}Result>'
-        f"<ResponseMetadata><RequestId>1</RequestId></ResponseMetadata></{action}Response>"
-    )
-    return Answer(body=text.encode(), headers={"Content-Type": "text/xml"})
-
-
-def aws_problem(status: int, code: str, message: str) -> Answer:
+def problem(status: int, code: str, message: str) -> Answer:
     """Return an error as Data Exports writes it."""
     return Answer(status, {"__type": code, "message": message}, {"x-amzn-ErrorType": code})
 
 
-def sts_problem(status: int, code: str, message: str) -> Answer:
-    """Return an error as STS writes it."""
-    text = (
-        f'<ErrorResponse xmlns="{_STS}"><Error><Type>Sender</Type><Code>{code}</Code>'
-        f"<Message>{message}</Message></Error><RequestId>1</RequestId></ErrorResponse>"
-    )
-    return Answer(status, text.encode(), {"Content-Type": "text/xml"})
-
-
 @contextmanager
 def running() -> Iterator[Control]:
-    """Serve STS and Data Exports."""
+    """Serve Data Exports."""
     control = Control()
     with serving(control.respond) as address:
         control.endpoint = f"http://{address}"

@@ -69,7 +69,7 @@ def running(folder: Path) -> Iterator[Blobs]:
         *("--blobHost", LOOPBACK, "--blobPort", str(port)),
     ]
     log = folder / "azurite.log"
-    with service(command, dict(os.environ), log) as process:
+    with service(command, dict(os.environ), log, ask=False) as process:
         # Nobody may list the account without a key: that it says so means that it is up.
         wait_until(answers(f"http://{LOOPBACK}:{port}/{ACCOUNT}?comp=list", 403), process, log)
         yield Blobs(f"http://{LOOPBACK}:{port}/{ACCOUNT}")

@@ -49,7 +49,7 @@ def running(folder: Path) -> Iterator[BigQuery]:
     _install_extensions(folder)
     log = folder / "bqemulator.log"
     endpoint = f"http://{LOOPBACK}:{rest}"
-    with service(command, dict(os.environ) | {"HOME": str(folder)}, log) as process:
+    with service(command, dict(os.environ) | {"HOME": str(folder)}, log, ask=False) as process:
         ready = answers(f"{endpoint}/bigquery/v2/projects/{PROJECT}/datasets", 200)
         wait_until(ready, process, log)
         yield BigQuery(endpoint, f"{LOOPBACK}:{grpc}")

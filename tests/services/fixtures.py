@@ -18,7 +18,7 @@ from tests.services.seaweedfs import S3
 
 @pytest.fixture(scope="session")
 def seaweedfs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3]:
-    """A real S3."""
+    """A real S3 and STS."""
     with seaweedfs_service.running(tmp_path_factory.mktemp("seaweedfs")) as s3:
         yield s3
 
@@ -58,6 +58,6 @@ def _aws_control() -> Iterator[Control]:
 
 @pytest.fixture
 def aws_control(_aws_control: Control) -> Iterator[Control]:
-    """STS and Data Exports, with nothing in them at the start of each test."""
+    """AWS Data Exports, with nothing in them at the start of each test."""
     yield _aws_control
     _aws_control.forget()

@@ -21,9 +21,12 @@ STOP_SECONDS = 20
 
 @contextmanager
 def service(
-    command: list[str], env: dict[str, str], log: Path
+    command: list[str], env: dict[str, str], log: Path, *, ask: bool = True
 ) -> Iterator[subprocess.Popen[bytes]]:
-    """Run a command until the block ends: asked to stop, and killed where it does not."""
+    """Run a command until the block ends: asked to stop, and killed where it does not.
+
+    ask: False kills it at once; what it holds is thrown away anyway.
+    """
     with log.open("wb") as output:
         process = subprocess.Popen(
             command,
@@ -36,7 +39,7 @@ def service(
         try:
             yield process
         finally:
-            for sent in (signal.SIGTERM, signal.SIGKILL):
+            for sent in (signal.SIGTERM, signal.SIGKILL) if ask else (signal.SIGKILL,):
                 if process.poll() is None:
                     os.killpg(process.pid, sent)
                 try:

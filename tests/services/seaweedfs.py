@@ -1,5 +1,6 @@
-"""A real S3: SeaweedFS, with signatures checked and two identities of its own."""
+"""A real S3 and STS: SeaweedFS, with signatures checked, two identities and a role."""
 
+import base64
 import json
 import os
 import tempfile
@@ -17,6 +18,8 @@ STRANGER = "leerlauf-stranger"
 """The access key of an identity that may do nothing; its secret is the same."""
 
 REGION = "us-east-1"
+ROLE = "arn:aws:iam::111122223333:role/leerlauf-reader"
+"""A role that may read every bucket, and nothing else; there is no other."""
 
 
 @dataclass(frozen=True)
@@ -33,6 +36,7 @@ class S3:
             "AWS_SECRET_ACCESS_KEY": SECRET,
             "AWS_DEFAULT_REGION": REGION,
             "AWS_EC2_METADATA_DISABLED": "true",
+            "AWS_ENDPOINT_URL_STS": self.endpoint,
         }
 
     def client(self) -> Any:
@@ -74,8 +78,10 @@ def running(folder: Path) -> Iterator[S3]:
         for name, port, grpc in zip(names, ports[::2], ports[1::2], strict=True)
         for option in (f"-{name}.port={port}", f"-{name}.port.grpc={grpc}")
     ]
-    config = folder / "s3.json"
-    config.write_text(json.dumps({"identities": _identities()}), encoding="utf-8")
+    configs = {"config": {"identities": _identities()}, "iam.config": _roles()}
+    for name, content in configs.items():
+        (folder / name).write_text(json.dumps(content), encoding="utf-8")
+        options.append(f"-s3.{name}={folder / name}")
     command = [
         *(
             weed,
@@ -85,13 +91,13 @@ def running(folder: Path) -> Iterator[S3]:
             f"-ip={LOOPBACK}",
             f"-ip.bind={LOOPBACK}",
         ),
-        *("-s3", f"-s3.config={config}", *options, "-s3.port.iceberg=0", "-s3.port.lance=0"),
-        *("-volume.max=200", "-master.volumeSizeLimitMB=64", "-s3.iam=false"),
+        *("-s3", *options, "-s3.port.iceberg=0", "-s3.port.lance=0"),
+        *("-volume.max=200", "-master.volumeSizeLimitMB=64"),
     ]
     endpoint = f"http://{LOOPBACK}:{ports[-2]}"
     log = folder / "weed.log"
     try:
-        with service(command, dict(os.environ), log) as process:
+        with service(command, dict(os.environ), log, ask=False) as process:
             wait_until(answers(f"{endpoint}/healthz", 200), process, log)
             yield S3(endpoint)
     finally:
@@ -115,3 +121,31 @@ def _identities() -> list[dict[str, object]]:
         }
         for key, actions in ((KEY, owner), (STRANGER, ["Read:nothing"]))
     ]
+
+
+def _roles() -> dict[str, object]:
+    key = base64.b64encode(b"the signing key of the tests' STS").decode()
+    may_assume = {
+        "Effect": "Allow",
+        "Principal": {"AWS": "*"},
+        "Action": ["sts:AssumeRole"],
+    }
+    may_read = {
+        "Effect": "Allow",
+        "Action": ["s3:GetObject", "s3:ListBucket"],
+        "Resource": ["arn:aws:s3:::*", "arn:aws:s3:::*/*"],
+    }
+    version = "2012-10-17"
+    role = {
+        "roleName": ROLE.rpartition("/")[2],
+        "roleArn": ROLE,
+        "trustPolicy": {"Version": version, "Statement": [may_assume]},
+        "attachedPolicies": ["read"],
+    }
+    policy = {"name": "read", "document": {"Version": version, "Statement": [may_read]}}
+    return {
+        "sts": {"tokenDuration": "1h", "issuer": "tests", "signingKey": key},
+        "policy": {"defaultEffect": "Deny", "storeType": "memory"},
+        "roles": [role],
+        "policies": [policy],
+    }
