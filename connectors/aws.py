@@ -5,9 +5,9 @@ folder, or a flat folder of files. The manifest decides what belongs to a delive
 location has no manifest at all, the files of the month's folder count, or those of a flat folder.
 """
 
-import os
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path, PurePosixPath
 
 from connectors import aws_manifest, raw
@@ -15,7 +15,9 @@ from connectors.aws_manifest import Manifest, is_data, is_manifest, month_of
 from connectors.base import Delivery, ExportSource, Progress, Receipt, RemoteFile, Store
 from connectors.errors import UNREADABLE, WRONG_USE, DeliveryError
 from connectors.naming import named
-from connectors.places import open_store
+from connectors.places import absolute, open_store
+
+SETTLED = timedelta(days=1)
 
 
 def discover(source: ExportSource, month: str) -> list[Delivery]:
@@ -24,7 +26,7 @@ def discover(source: ExportSource, month: str) -> list[Delivery]:
     Raise `DeliveryError`: exit code 2 where there is none, 3 where the newest is damaged.
     """
     location = source.location
-    store = open_store(replace(source, location=_whole_export(location)))
+    store = open_store(_whole_export(source))
     files = [(_month(store, file), file) for file in store.listing()]
     manifests = [(period, file) for period, file in files if is_manifest(file)]
     candidates = _candidates(store, manifests, month)
@@ -42,16 +44,23 @@ def fetch(source: ExportSource, delivery: Delivery, into: Path, progress: Progre
     return raw.fetch(store, delivery, into, progress)
 
 
-def _whole_export(location: str) -> str:
+def _whole_export(source: ExportSource) -> ExportSource:
     """Return the export's folder for its `data` folder: the manifests lie beside that."""
-    path = Path(os.path.realpath(location))
-    beside = path.name == "data" and (path.parent / "metadata").is_dir()
-    return str(path.parent) if beside else location
+    above, _, name = absolute(source.location).rpartition("/")
+    if name != "data":
+        return source
+    try:
+        beside = open_store(replace(source, location=f"{above}/metadata")).listing()
+    except DeliveryError as error:
+        if error.exit_code != WRONG_USE:
+            raise
+        return source
+    return replace(source, location=above) if beside else source
 
 
 def _month(store: Store, file: RemoteFile) -> str | None:
     """Return the month that the path of `file` names; the location's own name counts too."""
-    return month_of(f"{Path(os.path.realpath(store.location)).name}/{file.path}")
+    return month_of(f"{absolute(store.location).rpartition('/')[2]}/{file.path}")
 
 
 # ------------------------------------------------------------------------- with manifests
@@ -127,7 +136,8 @@ def _delivery(
 ) -> Delivery:
     if isinstance(manifest, DeliveryError):
         raise manifest
-    meant = _meant(files, manifest, month)
+    meant = _meant(store, files, manifest, month)
+    _settled(manifest, [file for _, file in meant if file is not None])
     missing = [name for name, file in meant if file is None]
     found = {file.path: file for _, file in meant if file is not None}
     if missing or len(found) < len(meant):
@@ -143,9 +153,12 @@ def _delivery(
 
 
 def _meant(
-    files: Iterable[RemoteFile], manifest: Manifest, month: str
+    store: Store, files: Iterable[RemoteFile], manifest: Manifest, month: str
 ) -> list[tuple[str, RemoteFile | None]]:
-    """Return each name in the manifest with its file below the folder of the export."""
+    """Return each name in the manifest with its file below the folder of the export.
+
+    A listing may be older than the manifest: what it lacks is asked for by name.
+    """
     export = aws_manifest.export_of(manifest.file)
     below = [
         (_parts(file.path.removeprefix(export)), file)
@@ -154,9 +167,30 @@ def _meant(
         if month_of(file.path) in (month, None)
     ]
     return [
-        (name, named(_parts(name.removeprefix("s3://")), below, manifest.file))
+        (name, named(_parts(name.removeprefix("s3://")), below, manifest.file) or store.find(name))
         for name in manifest.names
     ]
+
+
+def _settled(manifest: Manifest, files: Iterable[RemoteFile]) -> None:
+    """Refuse a delivery that AWS is just writing over: its manifest comes last, and is older.
+
+    This holds only where the files lie where AWS put them. After a day nobody writes any more.
+    """
+    newer = [
+        file
+        for file in files
+        if file.uri in manifest.uris and file.modified > manifest.file.modified
+    ]
+    if newer and datetime.now(UTC) - max(file.modified for file in newer) < SETTLED:
+        raise DeliveryError(
+            "the delivery is being overwritten",
+            exit_code=UNREADABLE,
+            where=manifest.file.uri,
+            expected="a manifest that is newer than its files",
+            got=f"newer than it: {', '.join(file.path for file in newer)}",
+            hint="run the command again once AWS has written the new manifest",
+        )
 
 
 def _parts(path: str) -> tuple[str, ...]:

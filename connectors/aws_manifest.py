@@ -37,6 +37,12 @@ class Manifest:
     names: tuple[str, ...]
     run_id: str | None
     month: str | None
+    bucket: str | None = None
+
+    @property
+    def uris(self) -> set[str]:
+        """Where AWS put the files, as far as the manifest says."""
+        return {name if "://" in name else f"s3://{self.bucket}/{name}" for name in self.names}
 
 
 def is_manifest(file: RemoteFile) -> bool:
@@ -101,7 +107,7 @@ def read(store: Store, file: RemoteFile) -> Manifest:
             raise _damaged(file, "names of files below the location", name)
         if not is_data(name):
             raise _damaged(file, f"files that end in {', '.join(DATA_SUFFIXES)}", name)
-    return Manifest(file, names, _run_id(document), _month(document, names))
+    return Manifest(file, names, _run_id(document), _month(document, names), _bucket(document))
 
 
 def _damaged(file: RemoteFile, expected: str, got: str) -> DeliveryError:
@@ -148,6 +154,10 @@ def _run_id(document: Any) -> str | None:
     return next(
         (v for k, v in _fields(document) if k in RUN_FIELDS and isinstance(v, str) and v), None
     )
+
+
+def _bucket(document: Any) -> str | None:
+    return next((v for k, v in _fields(document) if k == "bucket" and isinstance(v, str)), None)
 
 
 def _month(document: Any, names: Iterable[str]) -> str | None:

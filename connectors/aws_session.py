@@ -16,6 +16,11 @@ AGAIN = "wait until the export is written, then run the command again"
 ROLE_SESSION = "leerlauf"
 REGION = "us-east-1"
 """Where nothing names another one."""
+REGION_OF = {
+    ("bcm-data-exports", False): REGION,
+    ("bcm-data-exports", True): "cn-northwest-1",
+}
+"""Services that are in one region only: (service, whether in China) -> region."""
 CONNECT_SECONDS = 10
 
 TRANSIENT = {
@@ -67,6 +72,7 @@ def client(
     try:
         session = _session(source.role)
         region = session.get_config_variable("region") or REGION
+        region = REGION_OF.get((service, region.startswith("cn-")), region)
         made = session.create_client(service, region, endpoint_url=endpoint, config=config)
     except (BotoCoreError, ValueError) as error:
         raise _unusable(error, source.location) from error

@@ -1,5 +1,6 @@
 """Which kind of place a location is."""
 
+import os
 import re
 from importlib import import_module
 from typing import cast
@@ -41,6 +42,11 @@ def open_store(source: ExportSource) -> Store:
             got=str(error),
             hint=f"pip install 'leerlauf[{extra}]'",
         ) from error
+
+
+def absolute(location: str) -> str:
+    """Return the address, or the folder without links; neither ends with a slash."""
+    return location.rstrip("/") if SCHEME.match(location) else os.path.realpath(location)
 
 
 def _refuse_secrets(location: str) -> None:

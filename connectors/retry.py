@@ -48,7 +48,7 @@ def persist(
     *,
     meter: Meter,
     what: str,
-    tries: int = 6,
+    tries: int = 8,
     sleep: Callable[[float], object] = time.sleep,
 ) -> T:
     """Return what `call` returns, called again while it raises `Transient`.

@@ -12,7 +12,7 @@ from connectors.base import ExportSource, Meter, Progress, RemoteFile
 from connectors.errors import WRONG_USE, DeliveryError
 from connectors.retry import Transient, persist
 
-CHUNK_BYTES = 1 << 20
+CHUNK_BYTES = 256 << 10
 SCHEME = "s3://"
 
 

@@ -2,12 +2,12 @@
 
 import hashlib
 import json
+import mmap
 import os
 import threading
-import zlib
 from collections.abc import Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import ExitStack, suppress
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import Protocol, Self
 
@@ -16,7 +16,6 @@ from connectors.errors import UNREADABLE, DeliveryError
 from connectors.retry import Transient, persist
 
 RANGE_BYTES = 16 << 20
-READ_BYTES = 1 << 20
 WORKERS = 8
 
 
@@ -38,48 +37,43 @@ class Ranged(Protocol):
 def download(store: Ranged, file: RemoteFile, target: Path, progress: Progress) -> str:
     """Write an exact copy of `file` to `target` and return its sha256.
 
-    Finished ranges are noted beside the target, so that a copy that broke off is continued; a
-    range counts as finished only while its bytes still have the checksum in the note. Raise
-    `DeliveryError` where the file cannot be read or is no longer the listed one.
+    A copy that broke off is continued after the last range whose bytes are still what they were.
+    Raise `DeliveryError` where the file cannot be read or is no longer the listed one.
     """
-    with ExitStack() as stack:
-        journal = stack.enter_context(_Journal(file, target))
-        copy = stack.enter_context(_Copy(store, file, target, journal, progress))
-        sha256 = copy.run()
+    journal = _Journal(file, target)
+    with _Copy(store, file, target, progress) as copy, journal:
+        sha256 = copy.run(journal)
     journal.path.unlink()
     return sha256
 
 
 class _Journal:
-    """The finished ranges of one copy: number -> CRC-32, a line each, below what they are of."""
+    """What is finished of one copy, beside it: for each range the hash of the file up to its end.
+
+    The first line says what it is a copy of.
+    """
 
     def __init__(self, file: RemoteFile, target: Path) -> None:
         self.path = target.with_name(f".{target.name}.ranges")
         identity = (file.uri, file.size, file.modified.isoformat(), file.etag, RANGE_BYTES)
         self._head = json.dumps(identity)
-        self._lock = threading.Lock()
-        self.finished = self._read() if target.exists() else {}
+        self.hashes = self._read()
 
-    def _read(self) -> dict[int, int]:
+    def _read(self) -> list[str]:
         """Return what is noted; nothing of another file, and not what a kill cut off."""
         with suppress(OSError, ValueError):
-            head, *lines = self.path.read_text(encoding="utf-8").split("\n")[:-1]
-            if head == self._head:
-                return {int(index): int(crc) for index, crc in (line.split() for line in lines)}
-        return {}
+            head, *hashes = self.path.read_text(encoding="utf-8").split("\n")[:-1]
+            return hashes if head == self._head else []
+        return []
 
     def __enter__(self) -> Self:
         self._stream = self.path.open("w", encoding="utf-8")
-        self._write(self._head, *(f"{index} {crc}" for index, crc in self.finished.items()))
+        self.note(self._head)
         return self
 
-    def note(self, index: int, crc: int) -> None:
-        """Note a finished range."""
-        with self._lock:
-            self._write(f"{index} {crc}")
-
-    def _write(self, *lines: str) -> None:
-        self._stream.write("".join(f"{line}\n" for line in lines))
+    def note(self, line: str) -> None:
+        """Add a line."""
+        self._stream.write(f"{line}\n")
         self._stream.flush()
 
     def __exit__(self, *_: object) -> None:
@@ -89,12 +83,8 @@ class _Journal:
 class _Copy:
     """One copy under way: threads write ranges in place, this one hashes them in their order."""
 
-    def __init__(
-        self, store: Ranged, file: RemoteFile, target: Path, journal: _Journal, progress: Progress
-    ) -> None:
-        self._store, self._file, self._target = store, file, target
-        self._journal, self._progress = journal, progress
-        self._ranges = -(-file.size // RANGE_BYTES)
+    def __init__(self, store: Ranged, file: RemoteFile, target: Path, progress: Progress) -> None:
+        self._store, self._file, self._target, self._progress = store, file, target, progress
         self._done = 0
         self._lock = threading.Lock()
         self._stop = threading.Event()
@@ -110,60 +100,57 @@ class _Copy:
         self._pool.shutdown(cancel_futures=True)
         os.close(self._fd)
 
-    def run(self) -> str:
+    def run(self, journal: _Journal) -> str:
         """Copy what is not there yet, and return the hash of all."""
-        kept = {index for index, crc in self._journal.finished.items() if self._crc(index) == crc}
-        self._done = sum(stop - start for start, stop in map(self._span, kept))
+        digest, kept = self._kept(journal)
+        ranges = range(kept, -(-self._file.size // RANGE_BYTES))
+        self._done = min(kept * RANGE_BYTES, self._file.size)
         self._progress(self._target.name, self._done, self._file.size)
-        pending: dict[int, Future[None]] = {
-            index: self._pool.submit(self._fetch, index)
-            for index in range(self._ranges)
-            if index not in kept
-        }
-        digest = hashlib.sha256()
-        for index in range(self._ranges):
-            if index in pending:
-                pending.pop(index).result()
-            for chunk in self._read(index):
-                digest.update(chunk)
+        for index, copied in [(index, self._pool.submit(self._fetch, index)) for index in ranges]:
+            copied.result()
+            self._hash(digest, index)
+            journal.note(digest.hexdigest())
         os.fsync(self._fd)
         return digest.hexdigest()
+
+    def _kept(self, journal: _Journal) -> tuple["hashlib._Hash", int]:
+        """Return the hash of the first ranges that are whole, and how many they are."""
+        digest = hashlib.sha256()
+        for index, expected in enumerate(journal.hashes):
+            trial = digest.copy()
+            self._hash(trial, index)
+            if trial.hexdigest() != expected:
+                return digest, index
+            journal.note(expected)
+            digest = trial
+        return digest, len(journal.hashes)
+
+    def _hash(self, digest: "hashlib._Hash", index: int) -> None:
+        start, stop = self._span(index)
+        with mmap.mmap(self._fd, stop - start, access=mmap.ACCESS_READ, offset=start) as written:
+            digest.update(written)
 
     def _span(self, index: int) -> tuple[int, int]:
         start = index * RANGE_BYTES
         return start, min(start + RANGE_BYTES, self._file.size)
 
-    def _read(self, index: int) -> Iterator[bytes]:
-        start, stop = self._span(index)
-        while start < stop and (chunk := os.pread(self._fd, min(READ_BYTES, stop - start), start)):
-            yield chunk
-            start += len(chunk)
-
-    def _crc(self, index: int) -> int:
-        crc = 0
-        for chunk in self._read(index):
-            crc = zlib.crc32(chunk, crc)
-        return crc
-
     def _fetch(self, index: int) -> None:
         """Copy one range; what came before the stream broke is not asked for again."""
         at, stop = self._span(index)
-        crc = 0
 
         def rest() -> None:
-            nonlocal at, crc
+            nonlocal at
             self._go_on()
             for chunk in self._store.stream(self._file, at, stop):
                 self._go_on()
                 if at + len(chunk) > stop:
                     raise Transient("more bytes than asked for")
                 self._write(chunk, at)
-                at, crc = at + len(chunk), zlib.crc32(chunk, crc)
+                at += len(chunk)
             if at < stop:
                 raise Transient("the answer broke off")
 
         persist(rest, meter=self._store.meter, what=self._file.uri, sleep=self._stop.wait)
-        self._journal.note(index, crc)
 
     def _write(self, chunk: bytes, at: int) -> None:
         rest = memoryview(chunk)
