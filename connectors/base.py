@@ -17,6 +17,7 @@ class ExportSource:
 
     metric: `amortized` or `actual`; None where the export may hold both. endpoint: the address of
     the provider's service where it is not the usual one. role: the role to read with.
+    clusters: ids of clusters whose cost it may hold.
     """
 
     location: str
@@ -25,6 +26,7 @@ class ExportSource:
     endpoint: str | None = None
     role: str | None = None
     maximum_bytes_billed: int | None = None
+    clusters: tuple[str, ...] = ()
 
 
 Progress = Callable[[str, int, int], None]

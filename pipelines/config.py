@@ -221,7 +221,7 @@ def _read(path: Path) -> dict[str, Any]:
             where=str(path),
             expected="a leerlauf.toml",
             got="no such file",
-            hint="Name yours with --config, or start from the one that `leerlauf demo` writes.",
+            hint="Name yours with --config, or let `leerlauf init FOLDER` write one.",
         ) from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ConfigurationError(

@@ -6,12 +6,12 @@ from datetime import UTC, datetime, time
 from functools import partial
 from pathlib import Path
 
-from connectors.base import Delivery, ExportSource
+from connectors.base import Delivery
 from connectors.errors import DeliveryError
 from pipelines.checked import AN_ERROR, Checked, Status
 from pipelines.config import Config
 from pipelines.errors import WRONG_USE, LeerlaufError
-from pipelines.fetching import context_of, fetch
+from pipelines.fetching import context_of, export_of, fetch, split_of
 from pipelines.guides import guide
 from pipelines.lake import Lake
 from pipelines.periods import next_month
@@ -99,8 +99,7 @@ def _view(source: Source, config: Config, month: str) -> Checked:
 
 def _deliveries(source: Source, month: str, now: datetime) -> Iterator[Checked]:
     provider = PROVIDERS[source.provider]
-    export = ExportSource(source.location, source.dataset, source.metric)
-    newest, *older = provider.connector.discover(export, month)
+    newest, *older = provider.connector.discover(export_of(source), month)
     yield _delivery(source, newest, len(older), now)
     if provider.splits:
         yield _splits(source, month, now)
@@ -125,10 +124,8 @@ def _delivery(source: Source, newest: Delivery, older: int, now: datetime) -> Ch
 
 def _splits(source: Source, month: str, now: datetime) -> Checked:
     """Say whether somebody splits the cost of the clusters, where the export does not."""
-    provider, found = PROVIDERS[source.provider], None
-    if source.split_location is not None:
-        export = ExportSource(source.split_location, source.dataset, source.metric)
-        found = provider.split_connector.discover_splits(export, month)
+    provider, apart = PROVIDERS[source.provider], split_of(source)
+    found = provider.split_connector.discover_splits(apart, month) if apart is not None else None
     named = " and ".join(source.splits)
     return Checked(
         check="split_files",

@@ -47,10 +47,10 @@ def fetch(source: Source, config: Config, month: str, lake: Lake) -> Fetched:
     Raises DeliveryError.
     """
     provider = PROVIDERS[source.provider]
-    export = ExportSource(source.location, source.dataset, source.metric)
+    export = export_of(source)
     found = [(export, provider.connector.discover(export, month)[0], False)]
-    if source.split_location is not None:
-        apart = replace(export, location=source.split_location)
+    apart = split_of(source)
+    if apart is not None:
         split = provider.split_connector.discover_splits(apart, month)
         found += [(apart, split, True)] if split is not None else []
     folder = lake.path / "raw" / source.id
@@ -62,6 +62,26 @@ def fetch(source: Source, config: Config, month: str, lake: Lake) -> Fetched:
             for where, delivery, is_split in found
         ),
     )
+
+
+def export_of(source: Source) -> ExportSource:
+    """Return what a connector is told about a source."""
+    return ExportSource(
+        location=source.location,
+        dataset=source.dataset,
+        metric=source.metric,
+        endpoint=source.endpoint,
+        role=source.role,
+        maximum_bytes_billed=source.maximum_bytes_billed,
+        clusters=tuple(source.clusters),
+    )
+
+
+def split_of(source: Source) -> ExportSource | None:
+    """Return where the split of a source lies, "" where its provider is asked; None without one."""
+    if not source.splits:
+        return None
+    return replace(export_of(source), location=source.split_location or "")
 
 
 def context_of(source: Source, config: Config, month: str) -> Context:

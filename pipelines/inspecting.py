@@ -15,11 +15,11 @@ from connectors.errors import UNREADABLE, WRONG_USE, DeliveryError
 from pipelines import headers
 from pipelines.errors import ConfigurationError
 from pipelines.providers import PROVIDERS
+from pipelines.sources import METRICS
 from pipelines.survey import Survey, survey
 from transforms.seen import Seen
 from transforms.sliced import Context
 
-METRICS = ("amortized", "actual")
 LOOKED_AT = 1 << 28
 """Bytes of an export, the newest files first, in which currency and months are looked for."""
 

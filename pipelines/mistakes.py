@@ -16,7 +16,6 @@ OURS = "leerlauf"
 LONGEST_VALUE = 80
 LATER = {
     "": {"nodes"},
-    "source": {"maximum_bytes_billed", "endpoint"},
     "headroom": {"node_pool", "keep_free"},
     "allocation_rule": {"metric_file", "fallback", "shares", "teams", "except"},
 }
@@ -26,6 +25,9 @@ EXPECTED = {
     "string_type": "text in quotes",
     "path_type": "text in quotes",
     "int_type": "a whole number",
+    "byte_size": "a number of bytes such as '200GB'",
+    "byte_size_unit": "a number of bytes such as '200GB'",
+    "greater_than": "more than {gt}",
     "literal_error": "{expected}",
     "tuple_type": "a list",
     "greater_than_equal": "{ge} or more",

@@ -53,7 +53,8 @@ class Provider:
 
     datasets: the forms of export it has; keys: the keys of [[source]] that only some providers
     know; needs: dataset -> the one of these keys it cannot do without; splits: who may split the
-    cost of its clusters apart from the bill.
+    cost of its clusters apart from the bill; asked: those of them that can be asked and need not
+    be saved; scopes: how locations begin that are a part of the provider itself, and no folder.
     """
 
     name: str
@@ -61,6 +62,8 @@ class Provider:
     keys: tuple[str, ...] = ()
     needs: Mapping[str, str] = field(default_factory=dict)
     splits: tuple[str, ...] = ()
+    asked: tuple[str, ...] = ()
+    scopes: tuple[str, ...] = ()
 
     @cached_property
     def connector(self) -> "Connector":
@@ -90,14 +93,16 @@ class Provider:
 
 _SPLIT_APART = ("metric", "splits", "split_location", "clusters")
 _PROVIDERS = (
-    Provider("aws", ("cur2", "cur_legacy")),
-    Provider("gcp", ("gke_detailed",)),
+    Provider("aws", ("cur2", "cur_legacy"), keys=("role",)),
+    Provider("gcp", ("gke_detailed",), keys=("maximum_bytes_billed",)),
     Provider(
         "azure",
         ("cost_export", "focus_export"),
         keys=_SPLIT_APART,
         needs={"cost_export": "metric"},
         splits=("query", "agent"),
+        asked=("query",),
+        scopes=("/subscriptions/", "/providers/Microsoft."),
     ),
 )
 PROVIDERS = {provider.name: provider for provider in _PROVIDERS}

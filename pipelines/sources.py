@@ -1,21 +1,42 @@
 """[[source]]: one place that exports are read from."""
 
 import re
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
-from pydantic import BeforeValidator, Field, ValidationInfo, field_validator, model_validator
+from pydantic import (
+    BeforeValidator,
+    ByteSize,
+    Field,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 
 from pipelines import mistakes
 from pipelines.mistakes import mistake
 from pipelines.providers import PROVIDERS
 from pipelines.values import Id, Name, Table, one_or_many
 
+KEYS = tuple(sorted({key for provider in PROVIDERS.values() for key in provider.keys}))
+"""The keys that only some providers know."""
+
+Metric = Literal["amortized", "actual"]
+METRICS = get_args(Metric)
+_ADDRESS = re.compile(r"https?://[^/?#\s]+")
+_ENDPOINT = "Leave it out, unless the service is reached by an address of its own."
+_METRIC = (
+    "amortized: commitments spread over their use; actual: as invoiced. The settings of the "
+    "export show its type."
+)
+_HOW_TO_KNOW = {"metric": _METRIC}
+_WHO_SPLITS = "Name who split the cost of the clusters, the preferred first; the README tells how."
 _REMOTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://|[\w:-]+\.[\w-]+\.[\w*-]+$")
+_SCOPES = tuple(scope.lower() for provider in PROVIDERS.values() for scope in provider.scopes)
 
 
 def is_remote(location: str) -> bool:
-    """Say whether a location is a URL or a table's name, and no folder."""
-    return _REMOTE.match(location) is not None
+    """Say whether a location is a URL, a table's name or a provider's scope, and no folder."""
+    return _REMOTE.match(location) is not None or location.lower().startswith(_SCOPES)
 
 
 class ClusterPlace(Table):
@@ -27,8 +48,10 @@ class ClusterPlace(Table):
 class Source(Table):
     """One export. `location` and `split_location` are absolute once the file is loaded.
 
-    metric: which cost the export holds; splits: who may split a cluster's cost, the preferred
-    first; clusters: cluster id, in lower case -> where its nodes stand.
+    endpoint: the address of the provider's service, where it is not the usual one; role: the role
+    to read with; maximum_bytes_billed: what a query may cost at most; metric: which cost the
+    export holds; splits: who may split a cluster's cost, the preferred first; clusters: cluster
+    id, in lower case -> where its nodes stand.
     """
 
     id: Id
@@ -36,7 +59,10 @@ class Source(Table):
     dataset: str
     location: Name
     currency: Annotated[str, Field(pattern=r"^[A-Z]{3}$")] | None = None
-    metric: Literal["amortized", "actual"] | None = None
+    endpoint: Name | None = None
+    role: Name | None = None
+    maximum_bytes_billed: Annotated[ByteSize, Field(gt=0)] | None = None
+    metric: Metric | None = None
     splits: Annotated[tuple[Name, ...], BeforeValidator(one_or_many)] = ()
     split_location: Name | None = None
     clusters: dict[str, ClusterPlace] = Field(default_factory=dict)
@@ -56,7 +82,7 @@ class Source(Table):
             raise mistake(mistakes.choice(provider.datasets), repr(value), _supported())
         return value
 
-    @field_validator("location", "split_location")
+    @field_validator("location", "split_location", "endpoint")
     @classmethod
     def _no_secrets(cls, value: str | None) -> str | None:
         if value is None:
@@ -70,7 +96,21 @@ class Source(Table):
             )
         return value
 
-    @field_validator("metric", "splits", "split_location", "clusters", mode="before")
+    @field_validator("endpoint")
+    @classmethod
+    def _address(cls, value: str | None) -> str | None:
+        if value is not None and not _ADDRESS.match(value):
+            raise mistake("an address, https://...", repr(value), _ENDPOINT)
+        return value
+
+    @field_validator("metric", mode="before")
+    @classmethod
+    def _known_metric(cls, value: Any) -> Any:
+        if value is not None and value not in METRICS:
+            raise mistake(mistakes.choice(METRICS), mistakes.shown(value), _METRIC)
+        return value
+
+    @field_validator(*KEYS, mode="before")
     @classmethod
     def _key_of_its_provider(cls, value: Any, info: ValidationInfo) -> Any:
         provider = PROVIDERS.get(info.data.get("provider", ""))
@@ -90,7 +130,7 @@ class Source(Table):
         known = provider.splits if provider is not None else value
         for name in value:
             if name not in known or value.count(name) > 1:
-                raise mistake(f"each of {mistakes.choice(known)} once", repr(name))
+                raise mistake(f"each of {mistakes.choice(known)} once", repr(name), _WHO_SPLITS)
         return value
 
     @field_validator("clusters")
@@ -106,9 +146,23 @@ class Source(Table):
         provider = PROVIDERS.get(self.provider)
         needed = provider.needs.get(self.dataset) if provider is not None else None
         if needed is not None and getattr(self, needed) is None:
-            raise mistake(f"the key {needed}", "nothing", f"{self.dataset} does not say it itself.")
-        if bool(self.splits) != (self.split_location is not None):
-            raise mistake("`splits` and `split_location`", "one of the two")
+            hint = f"{self.dataset} does not say it itself. {_HOW_TO_KNOW.get(needed, '')}"
+            raise mistake(f"the key {needed}", "nothing", hint.rstrip())
+        if self.split_location is not None and not self.splits:
+            raise mistake("`splits` beside `split_location`", "nothing", _WHO_SPLITS)
+        return self
+
+    @model_validator(mode="after")
+    def _somewhere(self) -> "Source":
+        """Refuse splits that can only be read where nobody says where they lie."""
+        provider = PROVIDERS.get(self.provider)
+        saved = [name for name in self.splits if provider and name not in provider.asked]
+        if saved and self.split_location is None:
+            raise mistake(
+                "`split_location` beside `splits`",
+                "nothing",
+                f"Name the folder or container with what {mistakes.choice(saved)} saved.",
+            )
         return self
 
 

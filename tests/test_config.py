@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from pipelines import config, periods
+from connectors.base import ExportSource
+from pipelines import config, fetching, periods
 from pipelines.errors import ConfigurationError
 from pipelines.rules import unused_rules
 from pipelines.sources import ClusterPlace, Source
@@ -71,7 +72,47 @@ clusters = { "/Subscriptions/1/managedClusters/Shop" = { node_resource_group = "
     )
 
 
-@pytest.mark.parametrize("place", ["s3://bucket/prefix", "project.dataset.table"])
+@pytest.mark.parametrize(
+    ("written", "read_bytes"),
+    [("'200GB'", 200 * 10**9), ("'1.5 GiB'", 3 << 29), ("4096", 4096)],
+)
+def test_a_number_of_bytes_is_read(tmp_path: Path, written: str, read_bytes: int) -> None:
+    (read_source,) = read(tmp_path, gcp(f"maximum_bytes_billed = {written}")).sources
+    assert fetching.export_of(read_source).maximum_bytes_billed == read_bytes
+
+
+def test_a_connector_is_told_how_to_reach_its_provider(tmp_path: Path) -> None:
+    more = "endpoint = 'https://storage.example'\nrole = 'arn:aws:iam::111122223333:role/reader'"
+    (read_source,) = read(tmp_path, SOURCE + more).sources
+    assert fetching.export_of(read_source) == ExportSource(
+        location=f"{tmp_path}/exports",
+        dataset="cur2",
+        endpoint="https://storage.example",
+        role="arn:aws:iam::111122223333:role/reader",
+    )
+    assert fetching.split_of(read_source) is None
+
+
+def test_a_split_that_the_provider_is_asked_for_has_no_place(tmp_path: Path) -> None:
+    more = """metric = "actual"
+splits = "query"
+clusters = { "/subscriptions/1/shop" = { node_resource_group = "MC_shop" } }
+"""
+    (read_source,) = read(tmp_path, azure(more)).sources
+    assert fetching.split_of(read_source) == ExportSource(
+        location="", dataset="cost_export", metric="actual", clusters=("/subscriptions/1/shop",)
+    )
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        "s3://bucket/prefix",
+        "project.dataset.table",
+        "/subscriptions/00000000-0000-4000-8000-000000000001",
+        "/providers/Microsoft.Billing/billingAccounts/1",
+    ],
+)
 def test_a_location_in_a_cloud_stays_as_it_is(tmp_path: Path, place: str) -> None:
     (read_source,) = read(tmp_path, source('"exports"', f'"{place}"')).sources
     assert read_source.location == place
@@ -93,6 +134,9 @@ def test_the_shortest_file_has_every_default(tmp_path: Path) -> None:
                 "dataset": "cur2",
                 "location": f"{tmp_path}/exports",
                 "currency": None,
+                "endpoint": None,
+                "role": None,
+                "maximum_bytes_billed": None,
                 "metric": None,
                 "splits": [],
                 "split_location": None,
@@ -220,7 +264,15 @@ READS = (
     "azure (cost_export, focus_export)."
 )
 NO_SECRETS = "No secret belongs in this file: the provider's own credential chain is used."
-SOURCE_KEYS = "id, provider, dataset, location, currency, metric, splits, split_location, clusters"
+SOURCE_KEYS = (
+    "id, provider, dataset, location, currency, endpoint, role, maximum_bytes_billed, metric, "
+    "splits, split_location, clusters"
+)
+METRIC = (
+    "amortized: commitments spread over their use; actual: as invoiced. The settings of the "
+    "export show its type."
+)
+WHO_SPLITS = "Name who split the cost of the clusters, the preferred first; the README tells how."
 RULE_KEYS = "id, kinds, method, scope, by, cluster, valid_from, valid_to"
 KINDS = "'idle', 'headroom', 'system_overhead', 'cluster_fee' or 'shared'"
 WRONG, UNKNOWN, MISSING = "wrong value", "unknown key", "missing key"
@@ -234,6 +286,11 @@ def source(old: str, new: str) -> str:
 def azure(extra: str) -> str:
     """Return a file with one Azure source that has some lines more."""
     return source('"aws"\ndataset = "cur2"', '"azure"\ndataset = "cost_export"') + extra
+
+
+def gcp(extra: str) -> str:
+    """Return a file with one Google source that has some lines more."""
+    return source('"aws"\ndataset = "cur2"', '"gcp"\ndataset = "gke_detailed"') + extra
 
 
 def rule(extra: str) -> str:
@@ -331,14 +388,58 @@ CASES: dict[str, tuple[str, Message]] = {
             "",
         ),
     ),
-    "key of a source that comes later": (
-        source("location", "endpoint = 'http://127.0.0.1:9000'\nlocation"),
+    "endpoint that is no address": (
+        source("location", "endpoint = '127.0.0.1:9000'\nlocation"),
         (
-            "endpoint is not built yet",
+            WRONG,
             "leerlauf.toml: source[0].endpoint",
-            SOURCE_KEYS,
-            "endpoint",
-            f"This version knows: {SOURCE_KEYS}.",
+            "an address, https://...",
+            "'127.0.0.1:9000'",
+            "Leave it out, unless the service is reached by an address of its own.",
+        ),
+    ),
+    "endpoint with a secret": (
+        source("location", "endpoint = 'https://key:hunter2@storage.example/?sig=1'\nlocation"),
+        (
+            WRONG,
+            "leerlauf.toml: source[0].endpoint",
+            "an address without user, password or query",
+            "'https://storage.example/'",
+            NO_SECRETS,
+        ),
+    ),
+    "bytes of no unit": (
+        gcp("maximum_bytes_billed = '200 pounds'"),
+        (
+            WRONG,
+            "leerlauf.toml: source[0].maximum_bytes_billed",
+            "a number of bytes such as '200GB'",
+            "'200 pounds'",
+            "",
+        ),
+    ),
+    "bytes that are none": (
+        gcp("maximum_bytes_billed = 'much'"),
+        (
+            WRONG,
+            "leerlauf.toml: source[0].maximum_bytes_billed",
+            "a number of bytes such as '200GB'",
+            "'much'",
+            "",
+        ),
+    ),
+    "no bytes at all": (
+        gcp("maximum_bytes_billed = 0"),
+        (WRONG, "leerlauf.toml: source[0].maximum_bytes_billed", "more than 0", "0", ""),
+    ),
+    "role where nobody takes one": (
+        gcp("role = 'reader'"),
+        (
+            WRONG,
+            "leerlauf.toml: source[0].role",
+            "nothing",
+            "'reader'",
+            "Only sources of 'aws' have this key: leave it out.",
         ),
     ),
     "key of another provider": (
@@ -358,7 +459,7 @@ CASES: dict[str, tuple[str, Message]] = {
             "leerlauf.toml: source[0]",
             "the key metric",
             "nothing",
-            "cost_export does not say it itself.",
+            f"cost_export does not say it itself. {METRIC}",
         ),
     ),
     "metric": (
@@ -368,7 +469,7 @@ CASES: dict[str, tuple[str, Message]] = {
             "leerlauf.toml: source[0].metric",
             "'amortized' or 'actual'",
             "'net'",
-            "",
+            METRIC,
         ),
     ),
     "split that nobody offers": (
@@ -378,17 +479,27 @@ CASES: dict[str, tuple[str, Message]] = {
             "leerlauf.toml: source[0].splits",
             "each of 'query' or 'agent' once",
             "'guess'",
-            "",
+            WHO_SPLITS,
         ),
     ),
-    "splits without their location": (
-        azure("metric = 'actual'\nsplits = ['query']"),
+    "splits that nobody can be asked for": (
+        azure("metric = 'actual'\nsplits = ['query', 'agent']"),
         (
             WRONG,
             "leerlauf.toml: source[0]",
-            "`splits` and `split_location`",
-            "one of the two",
-            "",
+            "`split_location` beside `splits`",
+            "nothing",
+            "Name the folder or container with what 'agent' saved.",
+        ),
+    ),
+    "a place of splits of nobody": (
+        azure("metric = 'actual'\nsplit_location = 'splits'"),
+        (
+            WRONG,
+            "leerlauf.toml: source[0]",
+            "`splits` beside `split_location`",
+            "nothing",
+            WHO_SPLITS,
         ),
     ),
     "node resource group": (
@@ -613,7 +724,7 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
     assert (raised.value.what, raised.value.where, raised.value.hint) == (
         "no configuration",
         f"{tmp_path}/leerlauf.toml",
-        "Name yours with --config, or start from the one that `leerlauf demo` writes.",
+        "Name yours with --config, or let `leerlauf init FOLDER` write one.",
     )
 
 
