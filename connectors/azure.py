@@ -153,7 +153,7 @@ def _complete(
 
 def _delivery(store: Store, files: Sequence[RemoteFile], run: Run, month: str) -> Delivery:
     data = [file for file in files if is_data(file.path)]
-    meant = [(blob, _file_of(blob, data, run.file)) for blob in run.blobs]
+    meant = [(b, _file_of(b, data, run.file) or store.find(b.name)) for b in run.blobs]
     found = {file.path: file for _, file in meant if file is not None}
     lacking = [_lacking(blob, file) for blob, file in meant]
     if any(lacking) or len(found) < len(meant):
