@@ -13,8 +13,6 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-import trustme
-
 from tests.services.web import Answer, Fake, Request, serving
 
 TOKEN = "planted-token-of-azure"  # noqa: S105 - the tests' own server
@@ -73,7 +71,7 @@ class Arm(Fake):
         """Answer as Azure would."""
         if request.path == "/identity":
             return self._token(request)
-        if request.headers.get("Authorization") != f"Bearer {TOKEN}":
+        if request.headers.get("authorization") != f"Bearer {TOKEN}":
             return problem(401, "InvalidAuthenticationToken", "The access token is invalid.")
         for name, answer in (
             ("/providers/Microsoft.ContainerService/managedClusters", self._clusters),
@@ -86,7 +84,7 @@ class Arm(Fake):
         return problem(404, "NotFound", "The resource was not found.")
 
     def _token(self, request: Request) -> Answer:
-        if request.headers.get("X-IDENTITY-HEADER") != IDENTITY:
+        if request.headers.get("x-identity-header") != IDENTITY:
             return problem(403, "Forbidden", "unknown identity")
         expires = str(int(time.time()) + 86_000)
         resource = request.query["resource"]
@@ -171,14 +169,9 @@ def problem(status: int, code: str, message: str, **headers: str) -> Answer:
 
 
 @contextmanager
-def running(folder: Path) -> Iterator[Arm]:
-    """Serve ARM over TLS with a certificate of an authority that lives as long as the tests."""
-    authority = trustme.CA()
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    authority.issue_cert("localhost").configure_cert(context)
-    ca = folder / "ca.pem"
-    authority.cert_pem.write_to_path(str(ca))
+def running(ca: Path, tls: ssl.SSLContext) -> Iterator[Arm]:
+    """Serve ARM over TLS; `ca` is the file of the authority that vouches for it."""
     arm = Arm(ca)
-    with serving(arm.respond, context) as address:
+    with serving(arm.respond, tls) as address:
         arm.endpoint = f"https://{address}"
         yield arm

@@ -42,7 +42,7 @@ class Control(Fake):
     @staticmethod
     def name_of(request: Request) -> str:
         """Return the operation that a request asks for."""
-        return request.headers.get("X-Amz-Target", "").rpartition(".")[2]
+        return request.headers.get("x-amz-target", "").rpartition(".")[2]
 
     def asked(self, name: str) -> list[Request]:
         """Return the requests for one operation."""

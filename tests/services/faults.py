@@ -129,8 +129,8 @@ class FaultProxy:
         writer: asyncio.StreamWriter,
     ) -> None:
         if request.first.startswith("HEAD ") or answer.first.split(" ")[1] in ("204", "304"):
-            length = answer.header("Content-Length")
-            writer.write(answer.head(int(length) if length else None))
+            told = answer.header("Content-Length")
+            writer.write(answer.head(int(told) if told else None))
             await writer.drain()
             return
         body = answer.body

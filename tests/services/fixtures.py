@@ -8,12 +8,17 @@ from tests.services import arm as arm_service
 from tests.services import aws_control as aws_control_service
 from tests.services import azurite as azurite_service
 from tests.services import bigquery_emulator
+from tests.services import bigquery_rest as bigquery_rest_service
+from tests.services import gcs as gcs_service
 from tests.services import seaweedfs as seaweedfs_service
 from tests.services.arm import Arm
 from tests.services.aws_control import Control
 from tests.services.azurite import Blobs
 from tests.services.bigquery_emulator import BigQuery
+from tests.services.bigquery_rest import BigQueryRest
+from tests.services.gcs import Gcs
 from tests.services.seaweedfs import S3
+from tests.services.web import vouched
 
 
 @pytest.fixture(scope="session")
@@ -39,7 +44,7 @@ def bqemulator(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BigQuery]:
 
 @pytest.fixture(scope="session")
 def _arm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Arm]:
-    with arm_service.running(tmp_path_factory.mktemp("arm")) as arm:
+    with arm_service.running(*vouched(tmp_path_factory.mktemp("arm"))) as arm:
         yield arm
 
 
@@ -61,3 +66,31 @@ def aws_control(_aws_control: Control) -> Iterator[Control]:
     """AWS Data Exports, with nothing in them at the start of each test."""
     yield _aws_control
     _aws_control.forget()
+
+
+@pytest.fixture(scope="session")
+def _bigquery_rest(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BigQueryRest]:
+    folder = tmp_path_factory.mktemp("bigquery")
+    with bigquery_rest_service.running(folder, vouched(folder)[1]) as fake:
+        yield fake
+
+
+@pytest.fixture
+def bigquery_rest(_bigquery_rest: BigQueryRest) -> Iterator[BigQueryRest]:
+    """BigQuery's REST API with dry runs and a cap, without a table at the start of each test."""
+    yield _bigquery_rest
+    _bigquery_rest.forget()
+
+
+@pytest.fixture(scope="session")
+def _gcs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gcs]:
+    folder = tmp_path_factory.mktemp("gcs")
+    with gcs_service.running(folder, vouched(folder)[1]) as fake:
+        yield fake
+
+
+@pytest.fixture
+def gcs(_gcs: Gcs) -> Iterator[Gcs]:
+    """Cloud Storage, without a bucket at the start of each test."""
+    yield _gcs
+    _gcs.forget()

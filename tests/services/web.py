@@ -8,15 +8,21 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
+
+import trustme
 
 from tests.services.running import LOOPBACK
 
 
 @dataclass(frozen=True)
 class Request:
-    """One request, as a fake sees it; `base` is the server's address as the client wrote it."""
+    """One request, as a fake sees it.
+
+    base: the server's address as the client wrote it. headers: by their names in small letters.
+    """
 
     method: str
     path: str
@@ -76,6 +82,16 @@ class Fake:
         return Answer(404)
 
 
+def vouched(folder: Path) -> tuple[Path, ssl.SSLContext]:
+    """Return an authority's file in `folder`, and the TLS of a server that it vouches for."""
+    authority = trustme.CA()
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    authority.issue_cert("localhost").configure_cert(context)
+    ca = folder / "ca.pem"
+    authority.cert_pem.write_to_path(str(ca))
+    return ca, context
+
+
 @contextmanager
 def serving(
     respond: Callable[[Request], Answer], tls: ssl.SSLContext | None = None
@@ -108,7 +124,7 @@ def _handler(respond: Callable[[Request], Answer], scheme: str) -> type[BaseHTTP
                     method=self.command,
                     path=parts.path,
                     query={name: values[-1] for name, values in parse_qs(parts.query).items()},
-                    headers=dict(self.headers.items()),
+                    headers={name.lower(): value for name, value in self.headers.items()},
                     body=self.rfile.read(length),
                     base=f"{scheme}://{self.headers.get('Host', '')}",
                 )
