@@ -2,6 +2,8 @@
 #
 # `make demo` installs only the core, the others everything; both into .venv, from
 # requirements.lock, with every hash checked, and only when the lock or pyproject.toml changed.
+# `make test` also installs Azurite, the one server that comes from npm: with the npm of this
+# machine, or else the one that the lock brings.
 
 PYTHON ?= python3
 WORKERS ?= auto
@@ -10,6 +12,8 @@ BIN := .venv/bin
 UV := $(BIN)/uv
 # Given as constraints, the hashes of the lock hold for the packages and for what builds them.
 INSTALL := $(UV) pip install --quiet --python $(BIN)/python --build-constraints requirements.lock
+
+NPM := PATH="$$PATH:$(CURDIR)/$(BIN)" npm --no-audit --no-fund --ignore-scripts --loglevel=error
 
 # Without this, uv installs no bytecode, and where PYTHONDONTWRITEBYTECODE is set none is ever
 # written: importing Prefect then takes as long as starting its server may.
@@ -29,7 +33,7 @@ demo: .venv/core ## the first result: a month of the bundled exports, charged ba
 
 # ----------------------------------------------------------------------------------- check
 
-test: .venv/all ## all tests but the long campaigns
+test: .venv/services ## all tests but the long campaigns
 	$(BIN)/pytest --numprocesses $(WORKERS) --dist loadgroup
 
 lint: .venv/all ## ruff, mypy and sqlfluff
@@ -38,7 +42,7 @@ lint: .venv/all ## ruff, mypy and sqlfluff
 	$(BIN)/mypy
 	$(BIN)/sqlfluff lint --disable-progress-bar sql transforms
 
-soak: .venv/all ## the long seeded campaigns
+soak: .venv/services ## the long seeded campaigns
 	$(BIN)/pytest --numprocesses $(WORKERS) --timeout 0 -m soak
 
 bench: .venv/all ## speed and memory against a plain aggregation of the same files
@@ -57,10 +61,13 @@ fixtures: .venv/all ## make the synthetic exports again, the same bytes each tim
 docs: .venv/all ## write the generated parts of the README again
 	$(BIN)/python -m pipelines.docs
 
-lock: $(UV) ## write requirements.lock again
+lock: .venv/all ## write requirements.lock and tests/services/package-lock.json again
 	$(UV) pip compile pyproject.toml --quiet --all-extras --group dev --upgrade \
 	    --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
 	    --custom-compile-command "make lock" --output-file requirements.lock
+	rm -f tests/services/package-lock.json
+	cd tests/services && $(NPM) install --package-lock-only --omit-lockfile-registry-resolved
+	$(BIN)/python -m tests.services.lock_without_addresses tests/services/package-lock.json
 
 clean: ## remove the environment and what the tools keep
 	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis dist
@@ -76,6 +83,12 @@ clean: ## remove the environment and what the tools keep
 	$(INSTALL) --require-hashes --requirements requirements.lock
 	$(INSTALL) --no-deps --editable .
 	touch .venv/core $@
+
+.venv/services: tests/services/package.json tests/services/package-lock.json .venv/all
+	mkdir -p .venv/azurite
+	cp tests/services/package.json tests/services/package-lock.json .venv/azurite
+	$(NPM) ci --prefix .venv/azurite --omit=dev --omit=optional
+	touch $@
 
 # uv itself is pinned and hashed in the lock like everything else.
 $(UV):

@@ -1,6 +1,7 @@
 """The project itself: its folders, its lock, its wheel, its words of command."""
 
 import ast
+import json
 import os
 import re
 import subprocess
@@ -116,12 +117,23 @@ def test_the_lock_covers_what_the_project_needs() -> None:
         [
             *project["dependencies"],
             *(text for extra in project["optional-dependencies"].values() for text in extra),
-            *PROJECT["dependency-groups"]["dev"],
+            *(it for it in PROJECT["dependency-groups"]["dev"] if isinstance(it, str)),
+            *PROJECT["dependency-groups"]["services"],
         ]
     )
     locked = set(re.findall(r"(?m)^([a-z0-9-]+)==", LOCK))
     assert needed - locked == set()
     assert re.findall(r"(?m)^duckdb==(\S+)", LOCK) == ["1.5.5"]
+
+
+def test_the_lock_of_npm_pins_and_hashes_everything() -> None:
+    lock = json.loads((ROOT / "tests/services/package-lock.json").read_text(encoding="utf-8"))
+    packages = {name: package for name, package in lock["packages"].items() if name}
+    assert len(packages) > 100
+    for name, package in packages.items():
+        assert package["version"], name
+        assert package["integrity"].startswith("sha512-"), name
+        assert "resolved" not in package, name
 
 
 # ------------------------------------------------------------------------------- the project

@@ -205,7 +205,7 @@ def running(
     kinds: Sequence[str] = KINDS,
     tls: ssl.SSLContext | None = None,
 ) -> Iterator[FaultProxy]:
-    """Run a proxy before `upstream` (http://host:port and perhaps a path) in a thread."""
+    """Run a proxy in a thread before `upstream`: a plain http address, perhaps with a path."""
     place = upstream.removeprefix("http://")
     address, slash, path = place.partition("/")
     host, _, port = address.partition(":")
