@@ -10,10 +10,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from connectors.aws_session import client, explained
+from connectors.aws_session import Question, client
 from connectors.base import ExportSource, Meter
 from connectors.places import absolute
-from connectors.retry import persist
 
 TABLE = "COST_AND_USAGE_REPORT"
 NEEDS = "bcm-data-exports:ListExports and bcm-data-exports:GetExport"
@@ -99,18 +98,12 @@ def inspect(source: ExportSource) -> list[ExportSettings]:
     meter = Meter()
     service = client(source, "bcm-data-exports", meter)
 
-    def ask(call: Callable[..., Any], **asked: str) -> Any:
-        from botocore.exceptions import BotoCoreError, ClientError
-
-        def once() -> Any:
-            try:
-                return call(**asked)
-            except (BotoCoreError, ClientError) as error:
-                raise explained(error, source.location, NEEDS) from error
-
-        return persist(once, meter=meter, what="AWS Data Exports")
-
-    told = [ask(service.get_export, ExportArn=arn) for arn in _arns(service.list_exports, ask)]
+    listing = Question(source.location, NEEDS, "Exports")
+    getting = Question(source.location, NEEDS, "Export")
+    told = [
+        getting.ask(service.get_export, meter, ExportArn=arn)
+        for arn in _arns(listing, service.list_exports, meter)
+    ]
     found = [_settings(it["Export"], it.get("ExportStatus", {})) for it in told if _is_cur(it)]
     at = absolute(source.location)
     return sorted(
@@ -119,14 +112,15 @@ def inspect(source: ExportSource) -> list[ExportSettings]:
     )
 
 
-def _arns(call: Callable[..., Any], ask: Callable[..., Any]) -> Iterator[str]:
+def _arns(listing: Question, call: Callable[..., Any], meter: Meter) -> Iterator[str]:
     """Yield the ARN of every export, page by page."""
-    page = ask(call)
+    more: dict[str, str] = {}
     while True:
-        yield from (it["ExportArn"] for it in page.get("Exports", []))
+        page = listing.ask(call, meter, **more)
+        yield from (it["ExportArn"] for it in page["Exports"])
         if not page.get("NextToken"):
             return
-        page = ask(call, NextToken=page["NextToken"])
+        more = {"NextToken": page["NextToken"]}
 
 
 def _is_cur(told: Mapping[str, Any]) -> bool:

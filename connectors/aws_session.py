@@ -1,11 +1,14 @@
 """Amazon's clients: credentials from its own chain, an assumed role, and what its errors mean."""
 
+import logging
 import re
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from connectors.base import ExportSource, Meter
 from connectors.errors import UNREADABLE, WRONG_USE, DeliveryError
-from connectors.retry import Transient, seconds
+from connectors.retry import Transient, persist, seconds
 from connectors.transfer import WORKERS
 
 if TYPE_CHECKING:
@@ -87,6 +90,8 @@ def _session(role: str | None) -> Any:
 
     session = get_session()
     if role is not None:
+        # It would log a traceback of what `explained` tells in one sentence.
+        logging.getLogger("botocore.credentials").setLevel(logging.CRITICAL)
         resolver = CredentialResolver([_assumed(session, role)])
         session = get_session()
         session.register_component("credential_provider", resolver)
@@ -119,6 +124,30 @@ def _assumed(core: Any, role: str) -> Any:
             return DeferredRefreshableCredentials(fetcher.fetch_credentials, self.METHOD)
 
     return Assumed()
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is asked for: `where`, with the permission it `needs`, and a field of every answer."""
+
+    where: str
+    needs: str
+    answer_has: str
+
+    def ask(self, call: Callable[..., Any], meter: Meter, **asked: str) -> Any:
+        """Return the answer; an answer that lost its body is asked for again."""
+        from botocore.exceptions import BotoCoreError, ClientError
+
+        def once() -> Any:
+            try:
+                answer = call(**asked)
+            except (BotoCoreError, ClientError) as error:
+                raise explained(error, self.where, self.needs) from error
+            if self.answer_has not in answer:
+                raise Transient("an empty answer")
+            return answer
+
+        return persist(once, meter=meter, what=self.where)
 
 
 def explained(
@@ -173,11 +202,11 @@ def _said(error: "ClientError") -> str:
 
 def _without_answer(error: "BotoCoreError", where: str) -> DeliveryError | Transient:
     """Return what an error means that the client itself raises."""
-    from botocore import exceptions
+    from botocore import exceptions, parsers
 
     if isinstance(error, exceptions.ConnectionError | exceptions.HTTPClientError):
         return Transient(type(error).__name__)
-    if isinstance(error, exceptions.IncompleteReadError):
+    if isinstance(error, exceptions.IncompleteReadError | parsers.ResponseParserError):
         return Transient("the answer broke off")
     return _unusable(error, where)
 

@@ -1,13 +1,13 @@
 """A bucket as a store of files, through boto3."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing
 from datetime import UTC
 from pathlib import Path
 from typing import Any
 
 from connectors import transfer
-from connectors.aws_session import AbsentError, client, explained
+from connectors.aws_session import AbsentError, Question, client, explained
 from connectors.base import ExportSource, Meter, Progress, RemoteFile
 from connectors.errors import WRONG_USE, DeliveryError
 from connectors.retry import Transient, persist
@@ -39,13 +39,15 @@ class S3Store:
 
     def listing(self) -> list[RemoteFile]:
         """Return every file below the prefix, sorted by path; hidden files are not part of it."""
+        needs = f"s3:ListBucket on arn:aws:s3:::{self._bucket}"
+        question = Question(self.location, needs, "IsTruncated")
         files: list[RemoteFile] = []
         more: dict[str, str] = {}
         while True:
-            page = self._ask(
+            page = question.ask(
                 self._client.list_objects_v2,
-                self.location,
-                f"s3:ListBucket on arn:aws:s3:::{self._bucket}",
+                self.meter,
+                Bucket=self._bucket,
                 Prefix=self._prefix,
                 **more,
             )
@@ -64,14 +66,22 @@ class S3Store:
             return None
         uri = f"{SCHEME}{self._bucket}/{key}"
         try:
-            told = self._ask(self._client.head_object, uri, self._to_read, Key=key)
+            question = Question(uri, self._to_read, "ContentLength")
+            told = question.ask(self._client.head_object, self.meter, Bucket=self._bucket, Key=key)
         except AbsentError:
             return None
         return self._file(key, told["ContentLength"], told)
 
     def read(self, file: RemoteFile) -> bytes:
         """Return the content of a small file."""
-        return persist(lambda: b"".join(self._body(file)), meter=self.meter, what=file.uri)
+
+        def once() -> bytes:
+            content = b"".join(self._body(file))
+            if len(content) != file.size:
+                raise Transient("the answer broke off")
+            return content
+
+        return persist(once, meter=self.meter, what=file.uri)
 
     def copy(self, file: RemoteFile, target: Path, progress: Progress) -> str:
         """Write an exact copy to `target` and return its sha256."""
@@ -97,18 +107,6 @@ class S3Store:
             raise Transient(type(error).__name__) from error
         except (BotoCoreError, ClientError) as error:
             raise explained(error, file.uri, self._to_read) from error
-
-    def _ask(self, call: Callable[..., Any], where: str, needs: str, **asked: str) -> Any:
-        """Return the answer to one request."""
-        from botocore.exceptions import BotoCoreError, ClientError
-
-        def once() -> Any:
-            try:
-                return call(Bucket=self._bucket, **asked)
-            except (BotoCoreError, ClientError) as error:
-                raise explained(error, where, needs) from error
-
-        return persist(once, meter=self.meter, what=where)
 
     @property
     def _to_read(self) -> str:
