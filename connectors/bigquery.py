@@ -25,7 +25,7 @@ from connectors.google_api import open_session, patience, told
 if TYPE_CHECKING:
     import pyarrow as pa
     from google.auth.transport.requests import AuthorizedSession
-    from google.cloud.bigquery import Client, QueryJobConfig
+    from google.cloud.bigquery import Client, QueryJob, QueryJobConfig
     from google.cloud.bigquery.table import RowIterator
     from google.cloud.bigquery_storage import BigQueryReadClient
 
@@ -126,19 +126,27 @@ class BigQueryStore:
             trial = self._run(sql, self._config(until, dry_run=True))
             self._price(trial.total_bytes_processed or 0, until)
             job = self._run(sql, self._config(until, dry_run=False))
-            answer: RowIterator = job.result(
-                page_size=PAGE_ROWS, retry=patience(self.meter), timeout=JOB_SECONDS
-            )
-            return answer
+            return self._answer(job)
 
-    def _run(self, sql: str, config: "QueryJobConfig") -> Any:
+    def _run(self, sql: str, config: "QueryJobConfig") -> "QueryJob":
+        """Return the job of a query. Calls are tried again; a job that failed is paid already."""
         return self._client.query(
             sql,
             job_config=config,
             location=self._question.table.location,
             retry=patience(self.meter),
+            job_retry=None,
             timeout=CALL_SECONDS,
         )
+
+    def _answer(self, job: "QueryJob") -> "RowIterator":
+        answer: RowIterator = job.result(
+            page_size=PAGE_ROWS,
+            retry=patience(self.meter),
+            job_retry=None,
+            timeout=JOB_SECONDS,
+        )
+        return answer
 
     def _config(self, until: datetime | None, *, dry_run: bool) -> "QueryJobConfig":
         from google.cloud.bigquery import QueryJobConfig, ScalarQueryParameter

@@ -1,9 +1,9 @@
-"""The rows of the fixture gcp-shop as a table of BigQuery, and the words of its REST API."""
+"""The rows of the fixture gcp-shop as a table of BigQuery."""
 
 import io
 import json
 from collections.abc import Iterable, Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
@@ -42,20 +42,6 @@ def _field(field: pa.Field) -> dict[str, Any]:
     if pa.types.is_timestamp(kind):
         return told | {"type": "TIMESTAMP"}
     return told | {"type": "NUMERIC" if pa.types.is_decimal(kind) else _NAMES[str(kind)]}
-
-
-def cell(value: Any) -> Any:
-    """A value as BigQuery sends it."""
-    if isinstance(value, dict):
-        return {"f": [{"v": cell(part)} for part in value.values()]}
-    if isinstance(value, list):
-        return [{"v": cell(part)} for part in value]
-    if isinstance(value, datetime):
-        since = value.replace(tzinfo=UTC) - datetime(1970, 1, 1, tzinfo=UTC)
-        return str(round(since.total_seconds() * 1_000_000))
-    if isinstance(value, bool):
-        return str(value).lower()
-    return None if value is None else str(value)
 
 
 def load(
