@@ -10,7 +10,7 @@ def main() -> None:
     path = Path(sys.argv[1])
     lock = json.loads(path.read_text(encoding="utf-8"))
     for package in lock["packages"].values():
-        for name in ("deprecated", "funding"):
+        for name in ("deprecated", "funding", "license"):
             package.pop(name, None)
     path.write_text(json.dumps(lock, indent=2) + "\n", encoding="utf-8")
 
