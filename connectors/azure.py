@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
-from connectors import azure_manifest, raw
+from connectors import azure_manifest, query, raw
 from connectors.azure_manifest import Blob, Run, is_data, is_manifest
 from connectors.base import Delivery, ExportSource, Progress, Receipt, RemoteFile, Store
 from connectors.days import days_of, month_days
@@ -47,8 +47,11 @@ def discover(source: ExportSource, month: str) -> list[Delivery]:
 def discover_splits(source: ExportSource, month: str) -> Delivery | None:
     """Return the split files of `month` below the location; None where there are none.
 
-    Raise `DeliveryError` (exit code 2) where the location is not a folder.
+    An empty location asks Azure itself. Raise `DeliveryError` (exit code 2) where the location is
+    not there.
     """
+    if not source.location:
+        return query.discover(source, month)
     store = open_store(source)
     files = tuple(file for file in store.listing() if _may_split(store, file, month))
     return Delivery(store.location, month, files) if files else None
@@ -56,6 +59,8 @@ def discover_splits(source: ExportSource, month: str) -> Delivery | None:
 
 def fetch(source: ExportSource, delivery: Delivery, into: Path, progress: Progress) -> Receipt:
     """Copy the delivery to `into/<billing period>/<delivery id>` unless it is there already."""
+    if delivery.location == query.LOCATION:
+        return query.fetch(source, delivery, into, progress)
     store = open_store(replace(source, location=delivery.location))
     return raw.fetch(store, delivery, into, progress)
 

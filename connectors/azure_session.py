@@ -37,6 +37,12 @@ STORAGE = {
     "BlobArchived": ("the file lies in an archive", RESTORE),
     "BlobBeingRehydrated": ("the file still comes out of the archive", "run the command later"),
 }
+CLOSED = {
+    "AccountCostDisabled": "let the enrolment's administrator switch on AO view charges",
+    "IndirectCostDisabled": "let the partner switch on the view of charges",
+    "DepartmentCostDisabled": "let the enrolment's administrator switch on DA view charges",
+}
+"""Where a role is not enough."""
 
 
 class AbsentError(DeliveryError):
@@ -103,6 +109,8 @@ def _answered(error: "HttpResponseError", where: str, needs: str) -> DeliveryErr
         return refused(what, where, code, hint)
     if status == UNSIGNED or code in SIGNATURES:
         return refused("the credentials are not accepted", where, code or str(status), SIGN_IN)
+    if code in CLOSED:
+        return refused("the enrolment does not show charges", where, code, CLOSED[code])
     if status == FORBIDDEN:
         return refused("access is denied", where, code or str(status), f"grant {needs}")
     return _named(status, code, where)
@@ -127,10 +135,16 @@ def _named(status: int, code: str, where: str) -> DeliveryError:
     return refused("the request was refused", where, f"{status} {code}".strip(), hint)
 
 
-def code_of(error: "HttpResponseError") -> str:
+def code_of(error: "AzureError") -> str:
     """Return Azure's own word for an error; its sentences may repeat what was sent."""
-    told = getattr(error, "error_code", None) or getattr(error.error, "code", None)
+    said = getattr(error, "error", None)
+    told = getattr(error, "error_code", None) or getattr(said, "code", None)
     return str(getattr(told, "value", told) or "")
+
+
+def message_of(error: "AzureError") -> str:
+    """Return Azure's own sentence about an error, to look for words in it, not to show it."""
+    return str(getattr(getattr(error, "error", None), "message", None) or "")
 
 
 def refused(
