@@ -249,15 +249,26 @@ def test_a_third_of_the_answers_spoiled_gives_the_same_bytes(
 
 
 @pytest.mark.parametrize("kind", [faults.SHORTER, faults.TRUNCATED, faults.RESET, faults.LONGER])
-def test_an_answer_cut_short_never_passes_for_whole(
-    s3: S3, prefix: str, monkeypatch: pytest.MonkeyPatch, kind: str
-) -> None:
+def test_a_listing_cut_short_never_passes_for_whole(s3: S3, prefix: str, kind: str) -> None:
     where = export(s3, prefix, *CHUNKS)
-    monkeypatch.setattr(aws_session, "CONNECT_SECONDS", 2)
     with faults.running(s3.endpoint, rate=1.0, kinds=[kind]) as proxy:
         error = refusal(through(proxy, where))
     assert (error.exit_code, error.what) == (3, "the provider's service does not answer")
     assert "(8 tries)" in error.got
+
+
+@pytest.mark.parametrize("kind", [faults.SHORTER, faults.TRUNCATED])
+def test_a_file_cut_short_never_passes_for_whole(
+    s3: S3, prefix: str, tmp_path: Path, kind: str
+) -> None:
+    where = export(s3, prefix, *CHUNKS)
+    file = open_store(where).listing()[0]
+    with faults.running(s3.endpoint, rate=1.0, kinds=[kind]) as proxy:
+        store = open_store(through(proxy, where))
+        with pytest.raises(DeliveryError, match="does not answer"):
+            store.read(file)
+        with pytest.raises(DeliveryError, match="does not answer"):
+            store.copy(file, tmp_path / "x", silent)
 
 
 def test_another_range_than_the_one_asked_for(s3: S3, prefix: str) -> None:
