@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Protocol
+from typing import Literal, Protocol
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict
 
@@ -94,6 +94,22 @@ class Delivery:
         )
         newest = max(file.modified for file in self.everything)
         return f"{newest:%Y%m%dT%H%M%SZ}-{hashlib.sha256(listing.encode()).hexdigest()[:12]}"
+
+
+@dataclass(frozen=True)
+class Inspected:
+    """What the settings of an export say, as `leerlauf check` tells it; hint: what mends it.
+
+    A connector may have a function `inspect(source, month)` that returns these. Raise
+    `DeliveryError` there where the provider does not tell.
+    """
+
+    check: str
+    status: Literal["ok", "warning", "error"]
+    actual: str
+    expected: str | None = None
+    hint: str | None = None
+    exit_code: int = 0
 
 
 class ReceiptFile(BaseModel):

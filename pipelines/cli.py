@@ -104,6 +104,22 @@ def check(
 
 
 @app.command()
+def fetch(
+    month: MonthArgument,
+    config: ConfigOption = None,
+    lake: LakeOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Copy the newest delivery of each source into the lake, unless it is there.
+
+    Example: leerlauf fetch 2026-10
+    """
+    from pipelines import common
+
+    common.fetch(month, config, lake, as_json=json)
+
+
+@app.command()
 def run(
     month: MonthArgument,
     config: ConfigOption = None,

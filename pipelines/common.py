@@ -3,9 +3,7 @@
 Apart from `pipelines.cli`, so that `leerlauf --help` need not load any of it.
 """
 
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -31,7 +29,9 @@ from pipelines import (
 from pipelines.asking import Answer, ask
 from pipelines.config import Config
 from pipelines.errors import ConfigurationError
+from pipelines.fetching import fetch_all
 from pipelines.lake import Lake
+from pipelines.progress import watching
 from pipelines.reading import Month, Row
 
 BALANCED, FINDINGS = 0, 1
@@ -77,15 +77,28 @@ def check(period: str | None, config: Path | None, lake: Path | None, *, as_json
     """Check a month, tell about it, and return the exit code."""
     read, now = _config(config, lake), datetime.now(UTC)
     period = this_month(period) if period else doctor.default_month(read.lake.path, now)
-    with _progress() as progress:
-        progress("check")
-        checked = doctor.examine(read, period, now)
+    with watching() as watch:
+        watch.stage("check")
+        checked = doctor.examine(read, period, now, copying=watch.copying)
     answer(
         lambda: machine.examination(checked),
         lambda: show_setup.examination(checked),
         as_json=as_json,
     )
     return checked.exit_code
+
+
+def fetch(period: str, config: Path | None, lake: Path | None, *, as_json: bool) -> None:
+    """Copy the newest delivery of each source into the lake, and tell what it took."""
+    period, read, now = this_month(period), _config(config, lake), datetime.now(UTC)
+    opened = Lake(read.lake.path)
+    with opened.lock(), watching() as watch:
+        found = fetch_all(read, period, opened, progress=watch.stage, copying=watch.copying)
+    answer(
+        lambda: machine.fetched(period, found, now),
+        lambda: show_setup.fetched(period, found, now),
+        as_json=as_json,
+    )
 
 
 def published(period: str, config: Path | None, lake: Path | None) -> Month:
@@ -171,8 +184,8 @@ def _run(
     as_json: bool,
 ) -> int:
     config = _with_lake(config, lake)
-    with _progress() as progress:
-        outcome = month.run(config, period, progress=progress)
+    with watching() as watch:
+        outcome = month.run(config, period, progress=watch.stage, copying=watch.copying)
     record, broken = outcome.record, [dict(finding) for finding in outcome.broken]
     if not record.published:
         answer(
@@ -207,13 +220,3 @@ def _with_lake(config: Config, lake: Path | None) -> Config:
 
 def _file(config: Path | None) -> Path:
     return config or Path(configuration.FILE)
-
-
-@contextmanager
-def _progress() -> Iterator[Callable[[str], None]]:
-    """Show the stage on a terminal; elsewhere say nothing."""
-    if not sys.stderr.isatty():
-        yield lambda _: None
-        return
-    with show.console(stderr=True).status("") as status:
-        yield status.update

@@ -12,6 +12,7 @@ from pathlib import Path
 import duckdb
 import polars as pl
 
+from connectors.base import Progress, silent
 from pipelines import queries, rules
 from pipelines.checked import Checked, Examination
 from pipelines.config import Config
@@ -39,17 +40,19 @@ _KEYS = (
 )
 
 
-def examine(config: Config, month: str, now: datetime) -> Examination:
+def examine(
+    config: Config, month: str, now: datetime, *, copying: Progress = silent
+) -> Examination:
     """Check a configuration against one month of its sources, and of the clusters in them.
 
-    now: with its time zone, for the age of deliveries. Raises LakeError where the lake cannot be
-    written.
+    now: with its time zone, for the age of deliveries; copying: told of each file.
+    Raises LakeError where the lake cannot be written.
     """
     lake = Lake(config.lake.path)
     answers, frames = [_configuration(config)], []
     with lake.lock():
         for source in config.sources:
-            told, sliced = examine_source(source, config, month, lake, now)
+            told, sliced = examine_source(source, config, month, lake, now, copying)
             answers += told
             frames += [_examined(sliced, config)] if sliced is not None else []
     if frames:

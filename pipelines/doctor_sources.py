@@ -1,76 +1,56 @@
-"""What `leerlauf check` says of a source: its location, its delivery, its files, its currency."""
+"""What `leerlauf check` says of a source: where it lies, its cost view, files and currency."""
 
-import os
 from collections.abc import Iterator
-from datetime import UTC, datetime, time
-from functools import partial
-from pathlib import Path
+from datetime import datetime
 
-from connectors.base import Delivery
+from connectors.base import Progress
 from connectors.errors import DeliveryError
+from pipelines import doctor_places, figures
 from pipelines.checked import AN_ERROR, Checked, Status
 from pipelines.config import Config
 from pipelines.errors import WRONG_USE, LeerlaufError
-from pipelines.fetching import context_of, export_of, fetch, split_of
-from pipelines.guides import guide
+from pipelines.fetching import Fetched, context_of, copy
 from pipelines.lake import Lake
-from pipelines.periods import next_month
 from pipelines.providers import PROVIDERS
 from pipelines.slicing import slice_source
-from pipelines.sources import Source, is_remote
+from pipelines.sources import Source
 from transforms.errors import InputError
 from transforms.sliced import Sliced
 
 TOLD_ELSEWHERE = ("second_currency", "split_coverage")
 """Findings of the transforms that have a check of their own."""
 
-UNITS = ("bytes", "KB", "MB", "GB", "TB")
-KILO = 1000
-
 
 def examine_source(
-    source: Source, config: Config, month: str, lake: Lake, now: datetime
+    source: Source, config: Config, month: str, lake: Lake, now: datetime, copying: Progress
 ) -> tuple[list[Checked], Sliced | None]:
     """Return the answers about a source, and its slices where it can be sliced.
 
     The caller holds the lake; nothing is written but raw copies and the cache.
     """
-    answers = [*_location(source), _view(source, config, month)]
+    answers = [*doctor_places.folders(source), _view(source, config, month)]
     if any(answer.check.endswith("location") and answer.status == "error" for answer in answers):
         return answers, None
-    say = partial(Checked, provider=source.provider, source=source.id)
+    told, found = doctor_places.deliveries(source, month, now)
+    answers += told
+    if not found:
+        return answers, None
     try:
-        answers += _deliveries(source, month, now)
-        fetched = fetch(source, config, month, lake)
-    except DeliveryError as error:
-        return [*answers, _problem(source, "delivery", error)], None
-    try:
+        fetched = copy(found, source, config, month, lake, copying)
         sliced = slice_source(fetched.provider, fetched.files, fetched.context, lake.path / "cache")
-    except (InputError, LeerlaufError) as error:
-        return [*answers, _problem(source, "files", error)], None
-    count = f"{_count(len(fetched.files))}, {sliced.slices.height} rows of a day"
-    answers.append(say("files", "ok", count, "files with the needed columns"))
-    return [*answers, *_currency(source, sliced), *_findings(sliced)], sliced
+    except (DeliveryError, InputError, LeerlaufError) as error:
+        return [*answers, doctor_places.problem(source, "files", error)], None
+    return [*answers, _files(source, fetched, sliced), *_content(source, sliced)], sliced
 
 
-def _location(source: Source) -> Iterator[Checked]:
-    """Yield whether the folders are there; of a remote place only its connector knows."""
-    yield _folder(source, "location", source.location, "the export")
-    if source.split_location is not None:
-        yield _folder(source, "split_location", source.split_location, "the saved answers")
-
-
-def _folder(source: Source, key: str, place: str, what: str) -> Checked:
-    there = is_remote(place) or Path(place).is_dir()
+def _files(source: Source, fetched: Fetched, sliced: Sliced) -> Checked:
     return Checked(
-        check=key,
-        status="ok" if there else "error",
-        actual=place if there else f"{place}: no such folder",
-        expected=f"a folder with {what}",
-        hint=None if there else f"correct `{key}` of the source, or copy {what} there",
+        check="files",
+        status="ok",
+        actual=f"{figures.count(len(fetched.files), 'file')}, {sliced.slices.height} rows of a day",
+        expected="files with the needed columns",
         provider=source.provider,
         source=source.id,
-        exit_code=0 if there else WRONG_USE,
     )
 
 
@@ -93,78 +73,13 @@ def _view(source: Source, config: Config, month: str) -> Checked:
 
 
 # ---------------------------------------------------------------------------------------------
-# Deliveries
-# ---------------------------------------------------------------------------------------------
-
-
-def _deliveries(source: Source, month: str, now: datetime) -> Iterator[Checked]:
-    provider = PROVIDERS[source.provider]
-    newest, *older = provider.connector.discover(export_of(source), month)
-    yield _delivery(source, newest, len(older), now)
-    if provider.splits:
-        yield _splits(source, month, now)
-
-
-def _delivery(source: Source, newest: Delivery, older: int, now: datetime) -> Checked:
-    ended = datetime.combine(next_month(newest.month), time(), UTC)
-    early = _written(newest) < ended <= now
-    told = _told(newest, now) + (f"; {older} older" if older else "")
-    return Checked(
-        check="delivery",
-        status="warning" if early else "ok",
-        actual=told,
-        expected=f"a delivery written after the end of {newest.month}"
-        if ended <= now
-        else f"a delivery of {newest.month}, which has not ended",
-        hint="fetch the month again: days at its end may be missing" if early else None,
-        provider=source.provider,
-        source=source.id,
-    )
-
-
-def _splits(source: Source, month: str, now: datetime) -> Checked:
-    """Say whether somebody splits the cost of the clusters, where the export does not."""
-    provider, apart = PROVIDERS[source.provider], split_of(source)
-    found = provider.split_connector.discover_splits(apart, month) if apart is not None else None
-    named = " and ".join(source.splits)
-    return Checked(
-        check="split_files",
-        status="ok" if found else "warning",
-        actual=f"{named}: {_told(found, now)}" if found else f"no file of {month}",
-        expected="the split of every cluster and day",
-        hint=None if found else guide(source.provider).STEPS["split_coverage"],
-        provider=source.provider,
-        source=source.id,
-    )
-
-
-def _told(delivery: Delivery, now: datetime) -> str:
-    written = _written(delivery)
-    days = max((now - written).days, 0)
-    size = _size(sum(file.size for file in delivery.files))
-    age = f"{days} day{'' if days == 1 else 's'} old"
-    return f"{_count(len(delivery.files))}, {size}, written {written:%Y-%m-%d %H:%M} UTC, {age}"
-
-
-def _count(files: int) -> str:
-    return "1 file" if files == 1 else f"{files} files"
-
-
-def _written(delivery: Delivery) -> datetime:
-    return max(file.modified for file in delivery.everything)
-
-
-def _size(number: int) -> str:
-    """Return a number of bytes as a person reads it."""
-    size, unit = float(number), 0
-    while size >= KILO and unit < len(UNITS) - 1:
-        size, unit = size / KILO, unit + 1
-    return f"{size:.1f} {UNITS[unit]}" if unit else f"{number} bytes"
-
-
-# ---------------------------------------------------------------------------------------------
 # Content
 # ---------------------------------------------------------------------------------------------
+
+
+def _content(source: Source, sliced: Sliced) -> Iterator[Checked]:
+    yield from _currency(source, sliced)
+    yield from _findings(sliced)
 
 
 def _currency(source: Source, sliced: Sliced) -> Iterator[Checked]:
@@ -208,20 +123,3 @@ def _findings(sliced: Sliced) -> Iterator[Checked]:
                     cluster_id=row["cluster_id"],
                     exit_code=AN_ERROR if severity == "error" else 0,
                 )
-
-
-def _problem(
-    source: Source, check: str, error: DeliveryError | InputError | LeerlaufError
-) -> Checked:
-    """Return an error of the layers below as an answer."""
-    told = ": ".join(part for part in (error.where, error.what, error.got) if part)
-    return Checked(
-        check=check,
-        status="error",
-        actual=told.replace(os.linesep, "; "),
-        expected=error.expected or None,
-        hint=error.hint or None,
-        provider=source.provider,
-        source=source.id,
-        exit_code=error.exit_code,
-    )

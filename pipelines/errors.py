@@ -5,14 +5,28 @@ and what to do next. `connectors` and `transforms` raise their own errors of thi
 command line prints all of them alike and never shows a traceback for a user's mistake.
 """
 
+from collections.abc import Sequence
+from typing import Protocol
+
 WRONG_USE = 2
 UNREADABLE = 3
+
+
+class Problem(Protocol):
+    """What the errors of the three layers have in common."""
+
+    what: str
+    where: str
+    expected: str
+    got: str
+    hint: str
+    exit_code: int
 
 
 class LeerlaufError(Exception):
     """A problem with five parts; empty parts are left out of the message."""
 
-    exit_code = UNREADABLE
+    exit_code: int = UNREADABLE
 
     def __init__(
         self, what: str, *, where: str = "", expected: str = "", got: str = "", hint: str = ""
@@ -37,3 +51,12 @@ class DefectError(LeerlaufError):
 
 class LakeError(LeerlaufError):
     """The lake cannot be used: locked, damaged, or written by a newer version."""
+
+
+class SeveralError(LeerlaufError):
+    """Several problems, told one by one; the worst decides the exit code."""
+
+    def __init__(self, what: str, problems: Sequence[Problem], *, where: str = "") -> None:
+        super().__init__(what, where=where)
+        self.problems = tuple(problems)
+        self.exit_code = max(problem.exit_code for problem in problems)

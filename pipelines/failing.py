@@ -22,9 +22,10 @@ from pipelines.errors import (
     DefectError,
     LakeError,
     LeerlaufError,
+    Problem,
+    SeveralError,
 )
 from pipelines.figures import clean
-from pipelines.mistakes import MistakesError
 from pipelines.objects import OBJECTS
 from pipelines.reading import Row
 from pipelines.show import console
@@ -34,9 +35,6 @@ from transforms.schema import TABLES
 DEFECT = 70
 MONTH = re.compile(r"[0-9]{4}-(0[1-9]|1[0-2])")
 WIDEST_VALUE = 2000
-
-Problem = LeerlaufError | DeliveryError | InputError
-"""The errors of the three layers; all have the same five parts and an exit code."""
 
 
 def tell(error: Exception, arguments: Sequence[str]) -> int:
@@ -54,7 +52,7 @@ def tell(error: Exception, arguments: Sequence[str]) -> int:
 
 def _problems(error: Exception) -> tuple[Sequence[Problem], int]:
     match error:
-        case MistakesError():
+        case SeveralError():
             return error.problems, error.exit_code
         case LeerlaufError() | DeliveryError() | InputError():
             return (error,), error.exit_code

@@ -1,11 +1,14 @@
 """A source's newest delivery of a month, copied into the lake."""
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from connectors.base import ExportSource, Receipt, silent
+from connectors.base import Delivery, ExportSource, Meter, Progress, Receipt, silent
+from connectors.errors import DeliveryError
 from pipelines.config import Config
-from pipelines.errors import ConfigurationError
+from pipelines.errors import ConfigurationError, SeveralError
 from pipelines.lake import Lake
 from pipelines.providers import PROVIDERS, Provider
 from pipelines.slicing import RawFile
@@ -14,12 +17,47 @@ from transforms.sliced import Context
 
 
 @dataclass(frozen=True)
-class Copied:
-    """One delivery as it lies in the lake."""
+class Found:
+    """The deliveries of one month at one place, the newest first, at least one."""
 
-    delivery: str
-    provider_run_id: str | None
+    export: ExportSource
+    deliveries: Sequence[Delivery]
+    is_split: bool = False
+
+
+@dataclass(frozen=True)
+class Copied:
+    """One delivery as it lies in the lake; is_new: it was not there before."""
+
+    receipt: Receipt
     files: tuple[RawFile, ...]
+    is_split: bool
+    is_new: bool
+
+    @property
+    def written(self) -> datetime:
+        """When the provider wrote it."""
+        manifest = [self.receipt.manifest] if self.receipt.manifest else []
+        moments: list[datetime] = [file.modified for file in (*self.receipt.files, *manifest)]
+        return max(moments)
+
+    @property
+    def size(self) -> int:
+        """Bytes of its files."""
+        return sum(file.size for file in self.files)
+
+    @property
+    def took(self) -> Meter:
+        """What it took to copy it now."""
+        meter = Meter()
+        if self.is_new:
+            done = self.receipt
+            meter.add(calls=done.calls, bytes=done.bytes, retries=done.retries)
+        return meter
+
+    def age(self, now: datetime) -> timedelta:
+        """Return how old it is; a clock that is behind makes it no younger than now."""
+        return max(now - self.written, timedelta())
 
 
 @dataclass(frozen=True)
@@ -41,27 +79,124 @@ class Fetched:
         return tuple(file for file in self.files if not file.is_split)
 
 
-def fetch(source: Source, config: Config, month: str, lake: Lake) -> Fetched:
+# ---------------------------------------------------------------------------------------------
+# Fetching
+# ---------------------------------------------------------------------------------------------
+
+
+def fetch_all(
+    config: Config,
+    month: str,
+    lake: Lake,
+    *,
+    progress: Callable[[str], None] = lambda _: None,
+    copying: Progress = silent,
+) -> list[Fetched]:
+    """Copy the newest delivery of every source into the lake, unless it is there already.
+
+    A source that fails stops none of the others. Raises DeliveryError, or SeveralError where
+    several sources fail; each names its source.
+    """
+    fetched, problems = [], []
+    for source in config.sources:
+        progress(f"fetch {source.id}")
+        try:
+            fetched.append(fetch(source, config, month, lake, copying))
+        except DeliveryError as error:
+            problems.append(_of_source(source, error))
+    if len(problems) == 1:
+        raise problems[0]
+    if problems:
+        raise SeveralError(f"{len(problems)} sources cannot be fetched", problems)
+    return fetched
+
+
+def fetch(
+    source: Source, config: Config, month: str, lake: Lake, copying: Progress = silent
+) -> Fetched:
     """Copy the newest delivery of a source into the lake, unless it is there already.
 
     Raises DeliveryError.
     """
-    provider = PROVIDERS[source.provider]
+    found = [find(source, month), find_split(source, month)]
+    return copy([part for part in found if part is not None], source, config, month, lake, copying)
+
+
+def find(source: Source, month: str) -> Found:
+    """Find the deliveries of a source. Raises DeliveryError where there is none."""
     export = export_of(source)
-    found = [(export, provider.connector.discover(export, month)[0], False)]
+    return Found(export, PROVIDERS[source.provider].connector.discover(export, month))
+
+
+def find_split(source: Source, month: str) -> Found | None:
+    """Find who used what, where it comes apart from the bill; None where there is nothing.
+
+    Raises DeliveryError.
+    """
     apart = split_of(source)
-    if apart is not None:
-        split = provider.split_connector.discover_splits(apart, month)
-        found += [(apart, split, True)] if split is not None else []
-    folder = lake.path / "raw" / source.id
+    if apart is None:
+        return None
+    try:
+        found = PROVIDERS[source.provider].split_connector.discover_splits(apart, month)
+    except DeliveryError as error:
+        hint = error.hint.replace("`location`", "`split_location`")
+        raise _like(error, where=error.where, hint=hint) from error
+    return Found(apart, (found,), is_split=True) if found is not None else None
+
+
+def copy(
+    found: Sequence[Found],
+    source: Source,
+    config: Config,
+    month: str,
+    lake: Lake,
+    copying: Progress = silent,
+) -> Fetched:
+    """Copy the newest of what was found into the lake. Raises DeliveryError."""
     return Fetched(
-        provider=provider,
+        provider=PROVIDERS[source.provider],
         context=context_of(source, config, month),
         deliveries=tuple(
-            _copied(provider.connector.fetch(where, delivery, folder, silent), folder, is_split)
-            for where, delivery, is_split in found
+            _copied(part, PROVIDERS[source.provider], lake.path / "raw" / source.id, copying)
+            for part in found
         ),
     )
+
+
+def _copied(part: Found, provider: Provider, folder: Path, copying: Progress) -> Copied:
+    started = datetime.now(UTC)
+    receipt = provider.connector.fetch(part.export, part.deliveries[0], folder, copying)
+    copies = folder / receipt.billing_period / receipt.delivery
+    return Copied(
+        receipt=receipt,
+        files=tuple(
+            RawFile(copies / file.name, file.name, file.size, file.sha256, is_split=part.is_split)
+            for file in receipt.files
+        ),
+        is_split=part.is_split,
+        is_new=receipt.fetched_at >= started,
+    )
+
+
+def _of_source(source: Source, error: DeliveryError) -> DeliveryError:
+    where = f"source {source.id}: {error.where}" if error.where else f"source {source.id}"
+    return _like(error, where=where, hint=error.hint)
+
+
+def _like(error: DeliveryError, *, where: str, hint: str) -> DeliveryError:
+    return DeliveryError(
+        error.what,
+        exit_code=error.exit_code,
+        where=where,
+        expected=error.expected,
+        got=error.got,
+        hint=hint,
+    )
+
+
+# ---------------------------------------------------------------------------------------------
+# What a source tells others
+# ---------------------------------------------------------------------------------------------
 
 
 def export_of(source: Source) -> ExportSource:
@@ -121,15 +256,3 @@ def refuse_missing_views(config: Config, month: str) -> None:
                 got=config.report.cost_view,
                 hint=f"set cost_view, or give {source.id} an export that holds this cost",
             )
-
-
-def _copied(receipt: Receipt, folder: Path, is_split: bool) -> Copied:  # noqa: FBT001
-    copies = folder / receipt.billing_period / receipt.delivery
-    return Copied(
-        delivery=receipt.delivery,
-        provider_run_id=receipt.provider_run_id,
-        files=tuple(
-            RawFile(copies / file.name, file.name, file.size, file.sha256, is_split=is_split)
-            for file in receipt.files
-        ),
-    )

@@ -7,11 +7,14 @@ are taken out, width is limited, and they never pass through rich's markup.
 import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from decimal import ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
 
 from rich.text import Text
 
 WIDEST_NAME = 40
+UNITS = ("bytes", "KB", "MB", "GB", "TB")
+KILO = 1000
 UNKNOWN = "unknown"
 
 
@@ -104,3 +107,23 @@ def _cells(parts: Sequence[Decimal], width: int) -> list[int]:
     for index in by_remainder[: len(parts) + spare - sum(cells)]:
         cells[index] += 1
     return cells
+
+
+def of_files(files: int, size: int, written: datetime, now: datetime) -> str:
+    """Return how many files there are, how big, and how old."""
+    days = max((now - written).days, 0)
+    moment = f"written {written:%Y-%m-%d %H:%M} UTC, {count(days, 'day')} old"
+    return f"{count(files, 'file')}, {bytes_of(size)}, {moment}"
+
+
+def count(number: int, thing: str) -> str:
+    """Return a number of things."""
+    return f"{number} {thing}{'' if number == 1 else 's'}"
+
+
+def bytes_of(number: int) -> str:
+    """Return a number of bytes as a person reads it."""
+    size, unit = float(number), 0
+    while size >= KILO and unit < len(UNITS) - 1:
+        size, unit = size / KILO, unit + 1
+    return f"{size:.1f} {UNITS[unit]}" if unit else f"{number} bytes"

@@ -3,6 +3,7 @@
 import json
 import sys
 from collections.abc import Iterable, Iterator
+from datetime import datetime
 from decimal import Decimal
 from itertools import groupby
 from math import isfinite
@@ -12,9 +13,10 @@ from typing import Any, TypeVar, cast
 
 from pydantic import BaseModel, TypeAdapter
 
-from pipelines import objects, reference
+from pipelines import objects_setup, reference
 from pipelines.checked import Examination
 from pipelines.errors import ConfigurationError
+from pipelines.fetching import Fetched
 from pipelines.inspecting import Inspection
 from pipelines.mistakes import choice
 from pipelines.objects import (
@@ -92,10 +94,10 @@ def explanation(month: str, postings: list[Row]) -> Explanation:
     return Explanation(billing_period=month, rows=[_pick(Posting, row) for row in postings])
 
 
-def inspection(found: Inspection, file: Path, next_command: str) -> objects.Inspection:
+def inspection(found: Inspection, file: Path, next_command: str) -> objects_setup.Inspection:
     """Return what a folder holds, and the configuration that was written for it."""
     rows = [
-        objects.FoundSource(
+        objects_setup.FoundSource(
             provider=source.provider,
             source=source.id,
             billing_currency=source.currency,
@@ -111,16 +113,42 @@ def inspection(found: Inspection, file: Path, next_command: str) -> objects.Insp
         )
         for source in found.sources
     ]
-    return objects.Inspection(
+    return objects_setup.Inspection(
         billing_period=found.month, file=str(file), next=next_command, rows=rows
     )
 
 
-def examination(checked: Examination) -> objects.Examination:
+def examination(checked: Examination) -> objects_setup.Examination:
     """Return what was checked, the configuration first, then sources, then clusters."""
-    names = objects.Check.model_fields
-    rows = [objects.Check(**{name: getattr(row, name) for name in names}) for row in checked.rows]
-    return objects.Examination(billing_period=checked.billing_period, rows=rows)
+    names = objects_setup.Check.model_fields
+    rows = [
+        objects_setup.Check(**{name: getattr(row, name) for name in names}) for row in checked.rows
+    ]
+    return objects_setup.Examination(billing_period=checked.billing_period, rows=rows)
+
+
+def fetched(month: str, sources: Iterable[Fetched], now: datetime) -> objects_setup.Fetch:
+    """Return the deliveries that lie in the lake now, and what copying them took."""
+    rows = [
+        objects_setup.FetchedDelivery(
+            provider=one.context.provider,
+            source=one.context.source,
+            billing_currency=None,
+            delivery=copied.receipt.delivery,
+            holds="split" if copied.is_split else "bill",
+            status="new" if copied.is_new else "unchanged",
+            files=len(copied.files),
+            size=copied.size,
+            written=copied.written,
+            age=copied.age(now).days,
+            bytes=copied.took.bytes,
+            calls=copied.took.calls,
+            retries=copied.took.retries,
+        )
+        for one in sources
+        for copied in one.deliveries
+    ]
+    return objects_setup.Fetch(billing_period=month, rows=rows)
 
 
 def methods(headers: Iterable[reference.Header]) -> Methods:

@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails, PydanticCustomError
 
-from pipelines.errors import ConfigurationError
+from pipelines.errors import ConfigurationError, SeveralError
 
 OURS = "leerlauf"
 LONGEST_VALUE = 80
@@ -39,14 +39,6 @@ EXPECTED = {
 """Pydantic's kinds of error that can happen here, and what was expected."""
 
 
-class MistakesError(ConfigurationError):
-    """Several mistakes of one file, reported together."""
-
-    def __init__(self, file: str, problems: Sequence[ConfigurationError]) -> None:
-        super().__init__(f"{len(problems)} mistakes", where=file)
-        self.problems = tuple(problems)
-
-
 def mistake(expected: str, got: str, hint: str = "") -> PydanticCustomError:
     """Return what a validator raises."""
     context = {"expected": expected, "got": got, "hint": hint}
@@ -69,7 +61,7 @@ def raise_all(file: str, problems: Sequence[ConfigurationError]) -> None:
     if len(problems) == 1:
         raise problems[0]
     if problems:
-        raise MistakesError(file, problems)
+        raise SeveralError(f"{len(problems)} mistakes", problems, where=file)
 
 
 def translate(

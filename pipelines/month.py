@@ -11,27 +11,28 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 import duckdb
 import polars as pl
 
-from pipelines import ledger, rules, tables
+from connectors.base import Progress as Copying
+from connectors.base import silent
+from pipelines import ledger, recording, rules, tables
 from pipelines.bill import add_bill
-from pipelines.config import Config, to_document
+from pipelines.config import Config
 from pipelines.engine import connect
-from pipelines.fetching import Copied, Fetched, fetch, refuse_missing_views
-from pipelines.hashes import lock_hash, sha256_of
+from pipelines.fetching import Fetched, fetch_all, refuse_missing_views
+from pipelines.hashes import sha256_of
 from pipelines.lake import Lake
-from pipelines.record import Input, InputFile, RunRecord, TableFile, Total
+from pipelines.record import RunRecord, TableFile
+from pipelines.recording import MONTH_STATUS
 from pipelines.slicing import slice_source
 from transforms.normalise import normalise
-from transforms.schema import SCHEMA_VERSION, TABLES
+from transforms.schema import TABLES
 from transforms.sliced import Sliced, findings_frame
 
-MONTH_STATUS = "provisional"
 ALSO_CSV = ("statements", "comparison")
 
 Progress = Callable[[str], None]
@@ -61,10 +62,17 @@ class _Clock:
         self.timings[name] = round(time.monotonic() - start, 3)
 
 
-def run(config: Config, month: str, *, progress: Progress = lambda _: None) -> Outcome:
+def run(
+    config: Config,
+    month: str,
+    *,
+    progress: Progress = lambda _: None,
+    copying: Copying = silent,
+) -> Outcome:
     """Run one month and return its record.
 
-    Raises LeerlaufError, DeliveryError or InputError; then nothing was published.
+    progress is told of each stage, copying of each file. Raises LeerlaufError, DeliveryError or
+    InputError; then nothing was published.
     """
     lake = Lake(config.lake.path)
     clock = _Clock(progress)
@@ -72,7 +80,7 @@ def run(config: Config, month: str, *, progress: Progress = lambda _: None) -> O
         written = lake.new_run()
         refuse_missing_views(config, month)
         with clock.stage("fetch"):
-            fetched = [fetch(source, config, month, lake) for source in config.sources]
+            fetched = fetch_all(config, month, lake, progress=progress, copying=copying)
         staged = lake.stage(written)
         with connect(staged / ".spill") as con:
             with clock.stage("slice"):
@@ -86,7 +94,8 @@ def run(config: Config, month: str, *, progress: Progress = lambda _: None) -> O
             with clock.stage("write"):
                 files = _write(con, fetched, month, staged)
             broken = ledger.broken_promises(con)
-            record = _record(con, config, written, clock, fetched, files)
+            record = recording.record(con, config, written, clock.started_at, fetched, files)
+            record = record.model_copy(update={"timings": clock.timings})
         if broken:
             lake.note(record.model_copy(update={"status": "failed", "tables": {}}))
             return Outcome(record.model_copy(update={"status": "failed"}), broken)
@@ -192,7 +201,7 @@ def _append(con: duckdb.DuckDBPyConnection, table: str, rows: pl.DataFrame) -> N
     con.unregister("arriving")
 
 
-# ---------------------------------------------------------------- write and record
+# ---------------------------------------------------------------- write
 
 
 def _write(
@@ -225,52 +234,3 @@ def _written(
     write = tables.write_csv if path.suffix == ".csv" else tables.write_parquet
     count = write(con, table, rows, path)
     return TableFile(path=name, rows=count, sha256=sha256_of(path))
-
-
-def _record(
-    con: duckdb.DuckDBPyConnection,
-    config: Config,
-    written: str,
-    clock: _Clock,
-    fetched: Sequence[Fetched],
-    files: dict[str, tuple[TableFile, ...]],
-) -> RunRecord:
-    errors = con.sql("SELECT count(*) FROM findings WHERE severity = 'error'").fetchall()[0][0]
-    totals = con.sql(
-        "SELECT provider, billing_currency, cost_view, sum(amount)::VARCHAR AS amount "
-        "FROM bill GROUP BY ALL ORDER BY ALL"
-    ).fetchall()
-    return RunRecord(
-        run=written,
-        billing_period=fetched[0].context.billing_period,
-        status="findings" if errors else "ok",
-        month_status=MONTH_STATUS,
-        published=False,
-        started_at=clock.started_at,
-        finished_at=datetime.now(UTC),
-        version=metadata.version("leerlauf"),
-        schema_version=SCHEMA_VERSION,
-        lock_hash=lock_hash(),
-        configuration=to_document(config),
-        inputs=tuple(_input(one, copied) for one in fetched for copied in one.deliveries),
-        counts={
-            table: sum(f.rows for f in parts if f.path.endswith(".parquet"))
-            for table, parts in files.items()
-        },
-        totals=tuple(
-            Total(provider=p, billing_currency=c, cost_view=v, amount=a) for p, c, v, a in totals
-        ),
-        timings=clock.timings,
-        tables=files,
-    )
-
-
-def _input(one: Fetched, copied: Copied) -> Input:
-    return Input(
-        source=one.context.source,
-        provider=one.context.provider,
-        dataset=one.context.dataset,
-        delivery=copied.delivery,
-        provider_run_id=copied.provider_run_id,
-        files=tuple(InputFile(name=f.name, size=f.size, sha256=f.sha256) for f in copied.files),
-    )

@@ -5,37 +5,18 @@ what pydantic makes of them.
 """
 
 from datetime import date
-from decimal import Context, Decimal
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, create_model
+from pydantic import BaseModel, Field, create_model
 
+from pipelines.objects_base import Amount, Known, Object, Rows
+from pipelines.objects_setup import Examination, Fetch, Inspection
 from transforms.schema import COLUMNS, DAY, MONEY, TABLES, TEXT
-
-QUANTUM = Decimal("1e-12")
-DIGITS = Context(prec=60)
-
-
-def _exact(value: Any) -> Any:
-    """Write a number out: Decimal would print 0E-12."""
-    return (
-        format(Decimal(value).quantize(QUANTUM, context=DIGITS), "f") if value is not None else None
-    )
-
-
-Amount = Annotated[str, BeforeValidator(_exact), Field(pattern=r"^-?[0-9]+\.[0-9]{12}$")]
-Known = Amount | None
-"""An amount that may be unknown."""
-
-
-class _Object(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
 
 # Pydantic takes the fields of the last base first: a head, what it is about, a tail.
 
 
-class _Kinds(_Object):
+class _Kinds(Object):
     workload: Known
     idle: Known
     headroom: Known
@@ -45,7 +26,7 @@ class _Kinds(_Object):
     unattributed: Known
 
 
-class _ClusterHead(_Object):
+class _ClusterHead(Object):
     provider: str
     cluster_id: str
     cluster_name: str | None
@@ -58,7 +39,7 @@ class Cluster(_Kinds, _ClusterHead):
     """A cluster before anything is distributed; a kind that cannot be known is null."""
 
 
-class Outside(_Object):
+class Outside(Object):
     """What is on the bill and belongs to no cluster."""
 
     provider: str
@@ -67,7 +48,7 @@ class Outside(_Object):
     amount: Amount
 
 
-class _TeamHead(_Object):
+class _TeamHead(Object):
     team: str | None
     provider: str
     cluster_id: str
@@ -81,7 +62,7 @@ class Team(_Kinds, _TeamHead):
     total: Amount
 
 
-class _ComparedHead(_Object):
+class _ComparedHead(Object):
     method: str
     by: str | None
 
@@ -90,14 +71,14 @@ class ComparedTeam(Team, _ComparedHead):
     """The statement of one team under one method."""
 
 
-class Line(_Object):
+class Line(Object):
     """One step of a bridge."""
 
     name: str
     amount: Amount
 
 
-class Bridge(_Object):
+class Bridge(Object):
     """From the idle a provider reports to the idle shown here: provider_idle + lines = idle."""
 
     provider: str
@@ -110,7 +91,7 @@ class Bridge(_Object):
     idle: Amount
 
 
-class Finding(_Object):
+class Finding(Object):
     """Something a person must know."""
 
     billing_period: str | None
@@ -126,7 +107,7 @@ class Finding(_Object):
     hint: str | None
 
 
-class _MonthHead(_Object):
+class _MonthHead(Object):
     billing_period: str | None
     status: Literal["ok", "findings", "failed"]
     month_status: str | None
@@ -136,15 +117,15 @@ class _MonthHead(_Object):
     outside: list[Outside]
 
 
-class _Teams(_Object):
+class _Teams(Object):
     teams: list[Team]
 
 
-class _ComparedTeams(_Object):
+class _ComparedTeams(Object):
     teams: list[ComparedTeam]
 
 
-class MonthTail(_Object):
+class MonthTail(Object):
     """What ends the objects of a month."""
 
     reconciliation: list[Bridge]
@@ -159,13 +140,7 @@ class Comparison(MonthTail, _ComparedTeams, _MonthHead):
     """A month under each method; all but idle and headroom follows the rules in force."""
 
 
-class Rows(_Object):
-    """What the objects of the other commands have in common."""
-
-    billing_period: str | None
-
-
-class Method(_Object):
+class Method(Object):
     """A method, in the words of its file."""
 
     method: str
@@ -180,7 +155,7 @@ class Methods(Rows):
     rows: list[Method]
 
 
-class Column(_Object):
+class Column(Object):
     """A column of a table in the lake."""
 
     table: str
@@ -211,7 +186,7 @@ def _column(name: str) -> Any:
 
 Posting = create_model(
     "Posting",
-    __base__=_Object,
+    __base__=Object,
     __doc__="What one pool gave to one team, and the files it came from.",
     **{name: _column(name) for name in (*TABLES["postings"], "source_file")},
 )
@@ -221,51 +196,6 @@ class Explanation(Rows):
     """What `explain` prints."""
 
     rows: list[Posting]
-
-
-class FoundSource(_Object):
-    """An export that was found; `used` is false where it shows the bill of another once more."""
-
-    provider: str
-    source: str
-    billing_currency: str | None
-    dataset: str
-    location: str
-    months: list[str]
-    metric: str | None
-    splits: list[str]
-    split_location: str | None
-    clusters: list[str]
-    used: bool
-    problem: str | None
-
-
-class Inspection(Rows):
-    """What `init` prints: the file it wrote, the command to go on with, and what it found."""
-
-    file: str
-    next: str
-    rows: list[FoundSource]
-
-
-class Check(_Object):
-    """One answer; `actual` says what is, `hint` the step that mends it."""
-
-    provider: str | None
-    source: str | None
-    billing_currency: str | None
-    cluster_id: str | None
-    check: str
-    status: Literal["ok", "warning", "error"]
-    actual: str
-    expected: str | None
-    hint: str | None
-
-
-class Examination(Rows):
-    """What `check` prints."""
-
-    rows: list[Check]
 
 
 class Failure(Rows):
@@ -280,6 +210,7 @@ OBJECTS: dict[str, type[BaseModel]] = {
     "init": Inspection,
     "demo": Result,
     "check": Examination,
+    "fetch": Fetch,
     "run": Result,
     "reconcile": Result,
     "compare": Comparison,

@@ -15,7 +15,7 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from pipelines.figures import clean
+from pipelines.figures import clean, count
 from pipelines.reading import Month, Row
 from pipelines.show_clusters import Block, bridges, outside, overview
 from pipelines.show_teams import comparisons, statements
@@ -108,7 +108,7 @@ def _head(month: Month) -> Text:
 def _foot(month: Month) -> Text:
     errors = sum(finding["severity"] == "error" for finding in month.findings)
     if errors:
-        return Text(f"Published with {_count(errors, 'error')}: see above.", style="bold red")
+        return Text(f"Published with {count(errors, 'error')}: see above.", style="bold red")
     return Text("The books balance: every row of the bill has one place.", style="bold green")
 
 
@@ -145,7 +145,3 @@ def _finding(row: Row, told: Row) -> RenderableType:
         if value is not None and value != told.get(name):
             table.add_row("", label, Text(clean(value, WIDEST_VALUE)))
     return table
-
-
-def _count(number: int, thing: str) -> str:
-    return f"{number} {thing}{'' if number == 1 else 's'}"

@@ -1,6 +1,7 @@
 """What people see of `init` and `check`: what was found, what is missing, what to do next."""
 
 from collections.abc import Iterator, Sequence
+from datetime import datetime
 from itertools import groupby
 from pathlib import Path
 
@@ -9,7 +10,8 @@ from rich.table import Table
 from rich.text import Text
 
 from pipelines.checked import Checked, Examination
-from pipelines.figures import clean
+from pipelines.fetching import Copied, Fetched
+from pipelines.figures import bytes_of, clean, count, of_files
 from pipelines.inspecting import Found, Inspection
 from pipelines.starting import relative
 
@@ -69,6 +71,29 @@ def examination(checked: Examination) -> RenderableType:
         parts += [Text(""), heading, *_by_source(list(group), told)]
     worst = next(status for status in ENDS if status in {row.status for row in checked.rows})
     return Group(*parts, Text(""), Text(*ENDS[worst]))
+
+
+def fetched(month: str, sources: Sequence[Fetched], now: datetime) -> RenderableType:
+    """Return what lies in the lake now, and what copying it took."""
+    table = Table.grid(padding=(0, 2), pad_edge=False)
+    for name in ("status", "source", "told"):
+        table.add_column(name, overflow="fold")
+    for one in sources:
+        for copied in one.deliveries:
+            status, style = ("new", "green") if copied.is_new else ("unchanged", "dim")
+            told = of_files(len(copied.files), copied.size, copied.written, now)
+            name = one.context.source + (" splits" if copied.is_split else "")
+            table.add_row(Text(status, style=style), name, Text(told))
+            if copied.is_new:
+                table.add_row("", "", Text(_took(copied), style="dim"))
+    return Group(Text(month, style="bold"), Text(""), table)
+
+
+def _took(copied: Copied) -> str:
+    took = copied.took
+    calls = f" in {count(took.calls, 'call')}" if took.calls else ""
+    again = f", {took.retries} tried again" if took.retries else ""
+    return f"copied {bytes_of(took.bytes)}{calls}{again}"
 
 
 def _ordered(rows: Sequence[Checked]) -> list[Checked]:

@@ -156,13 +156,19 @@ def test_a_month_in_the_future(tmp_path: Path, capsys: pytest.CaptureFixture[str
 
 def test_an_empty_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     finding = refused(capsys, 2)
-    assert (finding["rule"], finding["where"]) == ("delivery", str(tmp_path / "exports"))
+    assert (finding["rule"], finding["where"]) == (
+        "delivery",
+        f"source test: {tmp_path / 'exports'}",
+    )
 
 
 def test_no_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "exports").rmdir()
     finding = refused(capsys, 2)
-    assert (finding["actual"], finding["where"]) == ("no such folder", str(tmp_path / "exports"))
+    assert (finding["actual"], finding["where"]) == (
+        "no such folder",
+        f"source test: {tmp_path / 'exports'}",
+    )
 
 
 # ---------------------------------------------------------------------------------------------

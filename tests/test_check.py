@@ -15,7 +15,7 @@ import pytest
 
 from pipelines import config, doctor, queries
 from pipelines.checked import Checked, Examination
-from pipelines.doctor_sources import _size
+from pipelines.figures import bytes_of
 from pipelines.guides import guide
 from pipelines.lake import Lake
 from pipelines.providers import PROVIDERS
@@ -397,7 +397,7 @@ def test_every_provider_tells_the_step_for_every_check(provider: str) -> None:
     ],
 )
 def test_sizes(number: int, shown: str) -> None:
-    assert _size(int(number)) == shown
+    assert bytes_of(int(number)) == shown
 
 
 # ---------------------------------------------------------------------------------------------

@@ -25,6 +25,7 @@ COMMANDS = [
     "init",
     "demo",
     "check",
+    "fetch",
     "run",
     "reconcile",
     "compare",

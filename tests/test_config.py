@@ -8,7 +8,7 @@ import pytest
 
 from connectors.base import ExportSource
 from pipelines import config, fetching, periods
-from pipelines.errors import ConfigurationError
+from pipelines.errors import ConfigurationError, SeveralError
 from pipelines.rules import unused_rules
 from pipelines.sources import ClusterPlace, Source
 
@@ -37,7 +37,7 @@ def read(folder: Path, text: str) -> config.Config:
 
 def mistakes(folder: Path, text: str) -> list[Message]:
     """Return what, where (without the folder), expected, got and hint of each mistake."""
-    with pytest.raises(ConfigurationError) as raised:
+    with pytest.raises((ConfigurationError, SeveralError)) as raised:
         read(folder, text)
     assert raised.value.exit_code == 2
     problems = getattr(raised.value, "problems", (raised.value,))
