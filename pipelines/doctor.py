@@ -13,11 +13,12 @@ import duckdb
 import polars as pl
 
 from connectors.base import Progress, silent
-from pipelines import queries, rules
+from pipelines import overlaps, queries, rules
 from pipelines.checked import Checked, Examination
 from pipelines.config import Config
 from pipelines.doctor_sources import examine_source
 from pipelines.engine import connect
+from pipelines.errors import WRONG_USE
 from pipelines.guides import guide
 from pipelines.lake import Lake
 from pipelines.reading import rows
@@ -49,13 +50,16 @@ def examine(
     Raises LakeError where the lake cannot be written.
     """
     lake = Lake(config.lake.path)
-    answers, frames = [_configuration(config)], []
+    answers, frames, days = [_configuration(config)], [], []
     with lake.lock():
         for source in config.sources:
             told, sliced = examine_source(source, config, month, lake, now, copying)
             answers += told
-            frames += [_examined(sliced, config)] if sliced is not None else []
+            if sliced is not None:
+                frames.append(_examined(sliced, config))
+                days.append(overlaps.resource_days(sliced.slices.lazy()).collect())
     if frames:
+        answers += _overlaps(pl.concat(days))
         answers += _of_clusters(pl.concat(frames), config, month)
     return Examination(month, tuple(answers))
 
@@ -76,6 +80,22 @@ def _configuration(config: Config) -> Checked:
     )
     told = ", ".join(f"{name}: {len(tables)}" for name, tables in counts)
     return Checked("configuration", "ok", told, "a file that can be read")
+
+
+def _overlaps(days: pl.DataFrame) -> Iterator[Checked]:
+    """Yield which sources a run would refuse, because they hold the same bill."""
+    with connect() as con:
+        con.register("resource_days", days.to_arrow())
+        for provider, one, other, told in overlaps.find(con):
+            yield Checked(
+                check="one_bill",
+                status="error",
+                actual=f"{one} and {other} hold the same bill: {told}",
+                expected=overlaps.EXPECTED,
+                hint=overlaps.HINT,
+                provider=provider,
+                exit_code=WRONG_USE,
+            )
 
 
 def _examined(sliced: Sliced, config: Config) -> pl.DataFrame:

@@ -19,7 +19,7 @@ import polars as pl
 
 from connectors.base import Progress as Copying
 from connectors.base import silent
-from pipelines import ledger, recording, rules, tables
+from pipelines import ledger, overlaps, recording, rules, tables
 from pipelines.bill import add_bill
 from pipelines.config import Config
 from pipelines.engine import connect
@@ -88,6 +88,7 @@ def run(
             with clock.stage("normalise"):
                 for one in sliced:
                     _normalise(con, one, config)
+                overlaps.refuse(con, config.sources)
             with clock.stage("ledger"):
                 _load(con, config, month, sliced)
                 ledger.build(con)

@@ -233,8 +233,9 @@ def test_one_bill_in_two_sources() -> None:
     again = AZURE.replace('id = "azure-lab"', 'id = "azure-again"')
     again = again.replace('"exports/azure-lab"', '"again"')
     checked = examined(AZURE + again + RULES)
-    (twice,) = of(checked, "one_bill")
-    assert (twice.status, twice.cluster_id, checked.exit_code) == ("warning", LAB, 0)
+    refused, twice = of(checked, "one_bill")
+    assert (refused.status, refused.exit_code, checked.exit_code) == ("error", 2, 2)
+    assert (twice.status, twice.cluster_id) == ("warning", LAB)
     assert twice.actual.startswith(
         "several sources bill its nodes on the same days: azure-again, azure-lab; 2026-10-"
     )
