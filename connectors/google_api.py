@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from google.auth.transport.requests import AuthorizedSession
     from requests import Response
 
-BUSY = (408, 429, 500, 502, 503, 504)
+BUSY = (408, 429, 502, 503, 504)
 PASSING = ("rateLimitExceeded", "userRateLimitExceeded", "backendError", "internalError")
 QUOTA = "quotaExceeded"
 WAIT_SECONDS = 180.0
@@ -72,7 +72,7 @@ def patience(meter: Meter) -> "Retry":
 
 
 def is_transient(error: Exception) -> bool:
-    """Tell whether another try may help. Where Google gives a reason, that is what decides."""
+    """Tell whether another try may help. A failed job is a 500 too: there the reason decides."""
     from google.auth.exceptions import TransportError
     from requests import exceptions
 
@@ -86,10 +86,11 @@ def is_transient(error: Exception) -> bool:
     )
     if (asked_wait(error) or 0.0) > PATIENCE or isinstance(error, exceptions.SSLError):
         return False
-    reason, _ = reason_of(error)
-    if reason is not None:
-        return reason in PASSING
-    return isinstance(error, passing) or getattr(error, "code", None) in BUSY
+    code, (reason, _) = getattr(error, "code", None), reason_of(error)
+    if code in BUSY or reason in PASSING:
+        return reason != QUOTA
+    failed = code == HTTPStatus.INTERNAL_SERVER_ERROR and reason is None
+    return failed or isinstance(error, passing)
 
 
 def asked_wait(error: Exception) -> float | None:
@@ -128,7 +129,7 @@ def explained(error: BaseException, where: str, permission: str) -> DeliveryErro
     got = " ".join(str(part) for part in (code, reason, message) if part) or type(error).__name__
     if reason == "bytesBilledLimitExceeded":
         return _over_the_cap(where, got)
-    if reason == QUOTA or reason in PASSING or code is None or code in BUSY:
+    if reason in (QUOTA, *PASSING) or code in (None, *BUSY, HTTPStatus.INTERNAL_SERVER_ERROR):
         return _busy(where, got)
     if code in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
         return _denied(where, permission, got)
