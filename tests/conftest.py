@@ -9,7 +9,7 @@ import pytest
 
 from tests.services.running import answers, free_ports, service, wait_until
 
-pytest_plugins = ("tests.services.fixtures",)
+pytest_plugins = ("tests.services.fixtures", "tests.services.places")
 
 ROOT = Path(__file__).resolve().parent.parent
 START_SECONDS = 180
