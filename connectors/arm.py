@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from azure.core.exceptions import AzureError
     from azure.mgmt.costmanagement import CostManagementClient
 
-SCOPE = re.compile(r"/(?:subscriptions|providers/Microsoft\.Billing)/[\w:./-]+", re.IGNORECASE)
+SCOPE = re.compile(r"/(?:subscriptions|providers/Microsoft\.\w+)/[\w:./-]+", re.IGNORECASE)
 SUBSCRIPTION = re.compile(r"/subscriptions/([^/]+)", re.IGNORECASE)
 TRIES = 3
 """Azure counts what was asked, also what it refused: asking on makes the wait longer."""

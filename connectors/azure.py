@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
-from connectors import azure_manifest, query, raw
+from connectors import arm, azure_manifest, cost_details, query, raw
 from connectors.azure_manifest import Blob, Run, is_data, is_manifest
 from connectors.base import Delivery, ExportSource, Progress, Receipt, RemoteFile, Store
 from connectors.days import days_of, month_days
@@ -30,6 +30,8 @@ def discover(source: ExportSource, month: str) -> list[Delivery]:
     Raise `DeliveryError`: exit code 2 where there is none, where the runs are of more than one
     export, or of cost that the source is not said to hold; 3 where no run is complete.
     """
+    if arm.is_scope(source.location):
+        return [cost_details.discover(source, month)]
     store = open_store(source)
     files = store.listing()
     manifests = [file for file in files if is_manifest(file)]
@@ -61,6 +63,8 @@ def fetch(source: ExportSource, delivery: Delivery, into: Path, progress: Progre
     """Copy the delivery to `into/<billing period>/<delivery id>` unless it is there already."""
     if delivery.location == query.LOCATION:
         return query.fetch(source, delivery, into, progress)
+    if arm.is_scope(delivery.location):
+        return cost_details.fetch(source, delivery, into, progress)
     store = open_store(replace(source, location=delivery.location))
     return raw.fetch(store, delivery, into, progress)
 

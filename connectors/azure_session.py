@@ -17,7 +17,7 @@ NETWORK = "let this machine through the account's firewall, and check key and ro
 CONNECT_SECONDS = 10
 
 TIMEOUT, CHANGED, BUSY, BROKEN = 408, {412, 416}, 429, 500
-REFUSED, UNSIGNED, FORBIDDEN, ABSENT = 400, 401, 403, 404
+BAD, UNSIGNED, FORBIDDEN, ABSENT = 400, 401, 403, 404
 RETRY_AFTER = re.compile(r"(?:x-ms-ratelimit-microsoft\.\S+-)?retry-after")
 SIGNATURES = {
     "AuthenticationFailed",
@@ -78,7 +78,7 @@ def explained(error: "AzureError", where: str, needs: str) -> DeliveryError | Tr
     """Return what an error means; `needs` is what to grant where it is missing."""
     from azure.core import exceptions
 
-    if isinstance(error, exceptions.HttpResponseError) and (error.status_code or 0) >= REFUSED:
+    if isinstance(error, exceptions.HttpResponseError) and (error.status_code or 0) >= BAD:
         return _answered(error, where, needs)
     if isinstance(error, exceptions.ClientAuthenticationError):
         codes = re.findall(r"AADSTS\d+", str(error))

@@ -15,7 +15,7 @@ from connectors.errors import WRONG_USE, DeliveryError
 from connectors.retry import Transient, persist
 
 if TYPE_CHECKING:
-    from azure.storage.blob import BlobProperties, BlobServiceClient
+    from azure.storage.blob import BlobClient, BlobProperties, BlobServiceClient
 
 CHUNK_BYTES = 4 << 20
 CONNECTION = "AZURE_STORAGE_CONNECTION_STRING"
@@ -91,21 +91,9 @@ class BlobStore:
         """Yield the bytes of `file` from `start` to `stop` (exclusive)."""
         return self._body(file, offset=start, length=stop - start)
 
-    def _body(self, file: RemoteFile, **asked: Any) -> Iterator[bytes]:
-        """Yield what a request brings, as long as the file is the listed one.
-
-        As it is stored: an export may be marked as gzip, and the SDK would unpack it.
-        """
-        from azure.core import MatchConditions
-        from azure.core.exceptions import AzureError
-
+    def _body(self, file: RemoteFile, **asked: int) -> Iterator[bytes]:
         blob = self._container.get_blob_client(f"{self._prefix}{file.path}")
-        if file.etag:
-            asked |= {"etag": f'"{file.etag}"', "match_condition": MatchConditions.IfNotModified}
-        try:
-            yield from blob.download_blob(decompress=False, **asked).chunks()
-        except AzureError as error:
-            raise explained(error, file.uri, ROLE) from error
+        return body(blob, file, ROLE, **asked)
 
     def _page(self, more: str) -> "tuple[list[BlobProperties], str | None]":
         """Return one page of the listing, and how to ask for the next."""
@@ -140,6 +128,31 @@ class BlobStore:
         )
 
 
+def body(blob: "BlobClient", file: RemoteFile, needs: str, **asked: Any) -> Iterator[bytes]:
+    """Yield what a request for a blob brings, as long as it is the listed one.
+
+    As it is stored: an export may be marked as gzip, and the SDK would unpack it.
+    """
+    from azure.core import MatchConditions
+    from azure.core.exceptions import AzureError
+
+    if file.etag:
+        asked |= {"etag": f'"{file.etag}"', "match_condition": MatchConditions.IfNotModified}
+    try:
+        yield from blob.download_blob(decompress=False, **asked).chunks()
+    except AzureError as error:
+        raise explained(error, file.uri, needs) from error
+
+
+def settings(meter: Meter) -> dict[str, Any]:
+    """Return the settings of a client of blobs: calls are counted and tried once."""
+    return counted(meter) | {
+        "retry_total": 0,
+        "max_single_get_size": CHUNK_BYTES,
+        "max_chunk_get_size": CHUNK_BYTES,
+    }
+
+
 def _is_folder(told: "BlobProperties") -> bool:
     return (told.metadata or {}).get(FOLDER) == "true"
 
@@ -148,21 +161,16 @@ def _service(source: ExportSource, meter: Meter) -> "tuple[str, BlobServiceClien
     """Return the address of the account that a location begins with, and a client of it."""
     from azure.storage.blob import BlobServiceClient
 
-    settings = counted(meter) | {
-        "retry_total": 0,
-        "max_single_get_size": CHUNK_BYTES,
-        "max_chunk_get_size": CHUNK_BYTES,
-    }
     account = _below(source.endpoint, source.location)
     connection = _connection(source.location, account)
     if connection is not None:
-        service = BlobServiceClient.from_connection_string(connection, **settings)
+        service = BlobServiceClient.from_connection_string(connection, **settings(meter))
         own = account or _below(service.url.partition("?")[0], source.location)
         if own is not None:
             return own, service
     account = account or "/".join(source.location.split("/")[:3])
     refuse_http(account)
-    return account, BlobServiceClient(account, credential=credential(), **settings)
+    return account, BlobServiceClient(account, credential=credential(), **settings(meter))
 
 
 def _below(address: str | None, location: str) -> str | None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from connectors import asked
 from connectors.arm import Arm, document, subscriptions
-from connectors.azure_session import code_of, explained, message_of, refused
+from connectors.azure_session import ABSENT, BAD, UNSIGNED, code_of, explained, message_of, refused
 from connectors.base import Delivery, ExportSource, Meter, Progress, Receipt, RemoteFile
 from connectors.days import month_days
 from connectors.errors import UNREADABLE, WRONG_USE, DeliveryError
@@ -195,13 +195,13 @@ def _explained(error: "AzureError", where: str) -> DeliveryError | Transient:
     told = message_of(error).lower()
     code = code_of(error)
     got = f"{status} {code}".strip()
-    if status == 401 and "blocked" in told:  # noqa: PLR2004
+    if status == UNSIGNED and "blocked" in told:
         what = "Azure keeps the question about the split to its portal for this account"
         return refused(what, where, f"{got}: request blocked", OTHERWISE)
-    if status == 400:  # noqa: PLR2004
+    if status == BAD:
         what = "Azure does not know the question about the split any more, or not for this account"
         return refused(what, where, got, OTHERWISE)
-    if status == 404:  # noqa: PLR2004
+    if status == ABSENT:
         hint = "correct the ids in `clusters` of the source"
         return refused("no such subscription", where, got, hint, WRONG_USE)
     return explained(error, where, ROLE)
