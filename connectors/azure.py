@@ -7,18 +7,27 @@ all, the files of its one folder count. Split files have no manifest; the days i
 folders tell which month they are of.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
-from connectors import arm, azure_manifest, cost_details, query, raw
+from connectors import arm, azure_manifest, cost_details, managed_clusters, query, raw
 from connectors.azure_manifest import Blob, Run, is_data, is_manifest
-from connectors.base import Delivery, ExportSource, Progress, Receipt, RemoteFile, Store
+from connectors.base import (
+    Delivery,
+    ExportSource,
+    Inspected,
+    Progress,
+    Receipt,
+    RemoteFile,
+    Store,
+)
 from connectors.days import days_of, month_days
 from connectors.errors import UNREADABLE, WRONG_USE, DeliveryError
 from connectors.naming import named
 from connectors.places import open_store
 
+Fetch = Callable[[ExportSource, Delivery, Path, Progress], Receipt]
 SPLIT_SUFFIXES = (".json", ".csv", ".csv.gz")
 FOCUS = "focus_export"
 TYPE_OF = {"actual": "ActualCost", "amortized": "AmortizedCost"}
@@ -62,11 +71,28 @@ def discover_splits(source: ExportSource, month: str) -> Delivery | None:
 def fetch(source: ExportSource, delivery: Delivery, into: Path, progress: Progress) -> Receipt:
     """Copy the delivery to `into/<billing period>/<delivery id>` unless it is there already."""
     if delivery.location == query.LOCATION:
-        return query.fetch(source, delivery, into, progress)
+        return _remembered(query.fetch, source, delivery, into, progress)
     if arm.is_scope(delivery.location):
-        return cost_details.fetch(source, delivery, into, progress)
+        return _remembered(cost_details.fetch, source, delivery, into, progress)
     store = open_store(replace(source, location=delivery.location))
     return raw.fetch(store, delivery, into, progress)
+
+
+def inspect(source: ExportSource, month: str) -> list[Inspected]:  # noqa: ARG001
+    """Return what Azure says of the clusters of a source; files alone ask nobody."""
+    online = arm.is_scope(source.location) or source.location.lower().startswith("https://")
+    return managed_clusters.inspect(source) if online else []
+
+
+def _remembered(
+    fetched: Fetch, source: ExportSource, delivery: Delivery, into: Path, progress: Progress
+) -> Receipt:
+    """Fetch what Azure itself is asked for, and keep in mind which clusters it knows today."""
+    is_new = not raw.folder(delivery, into).exists()
+    receipt = fetched(source, delivery, into, progress)
+    if is_new:
+        managed_clusters.remember(source, into)
+    return receipt
 
 
 # ------------------------------------------------------------------------------- the runs

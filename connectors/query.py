@@ -64,12 +64,6 @@ def fetch(source: ExportSource, delivery: Delivery, into: Path, progress: Progre
     return asked.fetch(QueryStore(source), delivery, into, progress)
 
 
-def probe(source: ExportSource, subscription: str, day: date) -> int:
-    """Return how many rows Azure answers for one day. Raise `DeliveryError` as `fetch` does."""
-    pages = QueryStore(source).answer(subscription, day)
-    return sum(len(_rows(page, day, scope(subscription))) for page in pages)
-
-
 def type_of(source: ExportSource) -> str:
     """Return the cost that is split: that of the source's own export."""
     return TYPE_OF[source.metric or "amortized"]

@@ -208,11 +208,6 @@ def test_what_was_answered_is_not_asked_again(azure_arm: Arm, tmp_path: Path) ->
     assert len(receipt.files) == 31
 
 
-def test_the_probe_counts_rows(azure_arm: Arm) -> None:
-    assert query.probe(source(azure_arm), SUBSCRIPTION, date(2026, 10, 14)) == 1
-    assert query.probe(source(azure_arm), SUBSCRIPTION, date(2026, 12, 1)) == 0
-
-
 # ---------------------------------------------------------------------------- what is refused
 
 
