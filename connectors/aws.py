@@ -10,9 +10,9 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path, PurePosixPath
 
-from connectors import aws_manifest, raw
+from connectors import aws_checks, aws_manifest, raw
 from connectors.aws_manifest import Manifest, is_data, is_manifest, month_of
-from connectors.base import Delivery, ExportSource, Progress, Receipt, RemoteFile, Store
+from connectors.base import Delivery, ExportSource, Inspected, Progress, Receipt, RemoteFile, Store
 from connectors.errors import UNREADABLE, WRONG_USE, DeliveryError
 from connectors.naming import named
 from connectors.places import absolute, open_store
@@ -42,6 +42,14 @@ def fetch(source: ExportSource, delivery: Delivery, into: Path, progress: Progre
     """Copy the delivery to `into/<billing period>/<delivery id>` unless it is there already."""
     store = open_store(replace(source, location=delivery.location))
     return raw.fetch(store, delivery, into, progress)
+
+
+def inspect(source: ExportSource, month: str) -> list[Inspected]:  # noqa: ARG001
+    """Return what the settings of the exports at the location say, where it is a bucket.
+
+    Raise `DeliveryError` where AWS does not tell.
+    """
+    return aws_checks.answers(source)
 
 
 def _whole_export(source: ExportSource) -> ExportSource:

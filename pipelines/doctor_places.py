@@ -100,6 +100,8 @@ def _inspected(source: Source, month: str) -> Iterator[Checked]:
         return
     try:
         answers = inspect(export_of(source), month)
+    except ImportError:  # what is not installed, `delivery` has told
+        return
     except DeliveryError as error:
         told = problem(source, "settings", error)
         yield _say(source, **_parts(told) | {"status": "warning", "exit_code": OK})

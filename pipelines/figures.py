@@ -110,10 +110,10 @@ def _cells(parts: Sequence[Decimal], width: int) -> list[int]:
 
 
 def of_files(files: int, size: int, written: datetime, now: datetime) -> str:
-    """Return how many files there are, how big, and how old."""
+    """Return how many files there are, how big where that is known, and how old."""
     days = max((now - written).days, 0)
     moment = f"written {written:%Y-%m-%d %H:%M} UTC, {count(days, 'day')} old"
-    return f"{count(files, 'file')}, {bytes_of(size)}, {moment}"
+    return ", ".join([count(files, "file"), *([bytes_of(size)] if size else []), moment])
 
 
 def count(number: int, thing: str) -> str:

@@ -16,6 +16,7 @@ from pipelines.inspecting import Found, Inspection
 from pipelines.starting import relative
 
 WIDEST_VALUE = 300
+WIDEST_STEP = 10_000
 SHOWN_ALIKE = 5
 MARKS = {"ok": ("ok", "green"), "warning": ("warning", "yellow"), "error": ("error", "bold red")}
 ENDS = {
@@ -158,7 +159,8 @@ def _answer(row: Checked, told: _Told) -> RenderableType:
     else:
         if row.expected:
             table.add_row("", "", Text(f"expected: {clean(row.expected, WIDEST_VALUE)}", "dim"))
-        table.add_row("", "", Text(f"do: {clean(row.hint, WIDEST_VALUE)}", "dim"))
+        steps = [clean(line, WIDEST_STEP) for line in row.hint.splitlines()]
+        table.add_row("", "", Text("do: " + "\n".join(steps), "dim"))
     return table
 
 
