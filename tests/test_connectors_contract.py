@@ -6,6 +6,7 @@ sources in the demo's configuration, and the servers are real ones.
 
 import hashlib
 import logging
+import shutil
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -23,6 +24,7 @@ from pipelines.lake import Lake
 from pipelines.providers import PROVIDERS, Provider
 from pipelines.sources import Source
 from tests.conftest import ROOT
+from tests.services import faults
 from tests.services.places import PLACES, SERVED, Place
 
 MONTH = "2026-10"
@@ -233,6 +235,27 @@ def test_spoiled_answers_change_no_byte(provider: Provider, place: Place, tmp_pa
         if spoiled >= SPOILED_AT_LEAST:
             return
     pytest.fail(f"{spoiled} answers spoiled are too few to tell")
+
+
+@every_server
+@every_provider
+def test_an_export_written_again_after_its_listing_is_not_taken(
+    provider: Provider, place: Place, lake: Lakeside, tmp_path: Path
+) -> None:
+    original_source = sources_of(provider)[0]
+    copied = tmp_path / "export"
+    shutil.copytree(original_source.location, copied)
+    source = original_source.model_copy(update={"location": str(copied)})
+    with place.spoiled(rate=1.0, kinds=(faults.STALE,)) as proxy:
+        there = moved(source, place, proxy.endpoint)
+        found = fetching.find(there, MONTH)
+        for path in {copied / file.path for file in found.deliveries[0].files}:
+            path.write_bytes(path.read_bytes()[:-1])
+        place.put(copied, f"{source.id}/export")
+        with pytest.raises(DeliveryError) as changed:
+            lake.fetch(there)
+    assert changed.value.exit_code == 3
+    assert visible(lake, source) == []
 
 
 # -------------------------------------------------------------------------------------- secrets

@@ -37,7 +37,7 @@ STATUSES = {
     INTERNAL: "500 Internal Server Error",
     UNAVAILABLE: "503 Service Unavailable",
 }
-LISTINGS = ("list-type=2", "comp=list")
+LISTINGS = ("list-type=2", "comp=list", "/o?prefix=")
 CHUNK = 64 * 1024
 _NO_LINGER = struct.pack("ii", 1, 0)
 

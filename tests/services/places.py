@@ -1,7 +1,7 @@
 """The kinds of place that exports lie in, each with a way to put a folder there."""
 
 import base64
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,7 +10,10 @@ from typing import Any
 import pytest
 
 from tests.services import azurite, faults, google, seaweedfs
+from tests.services.azurite import Blobs
 from tests.services.faults import FaultProxy
+from tests.services.gcs import Gcs
+from tests.services.seaweedfs import S3
 
 PLACES = ("folder", "s3", "blob", "gcs")
 SERVED = PLACES[1:]
@@ -18,82 +21,92 @@ SERVED = PLACES[1:]
 
 CONTAINER = "exports"
 
+_put: dict[tuple[str, Path, str], str] = {}
+
 
 @dataclass(frozen=True)
 class Place:
     """One kind of place.
 
     put: a folder and a name -> the location it is copied to. server: the address asked; None for
-    a folder. denied: the environment of somebody who may read nothing. secrets: what must not be
-    seen anywhere.
+    a folder. lasting: what was put there is still there in the next test. denied: the environment
+    of somebody who may read nothing. secrets: what must not be seen anywhere.
     """
 
     name: str
     put: Callable[[Path, str], str]
     server: str | None = None
+    lasting: bool = True
     denied: Mapping[str, str] = field(default_factory=dict)
     secrets: tuple[str, ...] = ()
 
     def at(self, folder: Path, name: str, server: str | None = None) -> dict[str, Any]:
-        """Copy a folder there; return location and endpoint of a source that asks `server`."""
-        location = self.put(folder, name)
+        """Return location and endpoint of a source that asks `server` for a copy of `folder`."""
+        key = (self.name, folder, name)
+        if key not in _put or not self.lasting:
+            _put[key] = self.put(folder, name)
+        location = _put[key]
         asked = server or self.server
         if self.server and asked:
             location = location.replace(self.server, asked)
         return {"location": location, "endpoint": asked}
 
     @contextmanager
-    def spoiled(self, *, seed: int = 0, rate: float = 0.0) -> Iterator[FaultProxy]:
+    def spoiled(
+        self, *, seed: int = 0, rate: float = 0.0, kinds: Sequence[str] = faults.KINDS
+    ) -> Iterator[FaultProxy]:
         """Run a proxy before the server."""
         assert self.server is not None, f"a {self.name} has no server"
-        with faults.running(self.server, seed=seed, rate=rate) as proxy:
+        with faults.running(self.server, seed=seed, rate=rate, kinds=kinds) as proxy:
             yield proxy
-
-
-_put: dict[tuple[str, Path, str], str] = {}
-
-
-def _once(server: str, upload: Callable[[Path, str, str], str]) -> Callable[[Path, str], str]:
-    """Return a way to put a folder on a server that stays for the session, once."""
-
-    def put(folder: Path, name: str) -> str:
-        key = (server, folder, name)
-        if key not in _put:
-            _put[key] = upload(folder, CONTAINER, name)
-        return _put[key]
-
-    return put
 
 
 @pytest.fixture
 def place(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Place:
     """The place that the test's parameter names, with the credentials to read it."""
     match request.param:
-        case "folder":
-            return Place("folder", lambda folder, _: str(folder))
         case "s3":
-            s3 = request.getfixturevalue("seaweedfs")
-            _set(monkeypatch, s3.env)
-            denied = {"AWS_ACCESS_KEY_ID": seaweedfs.STRANGER}
-            upload = _once(s3.endpoint, s3.upload)
-            return Place("s3", upload, s3.endpoint, denied, (seaweedfs.SECRET,))
+            return _s3(request.getfixturevalue("seaweedfs"), monkeypatch)
         case "blob":
-            blobs = request.getfixturevalue("azurite")
-            _set(monkeypatch, blobs.env)
-            wrong = base64.b64encode(b"planted key that opens nothing").decode()
-            other = blobs.connection_string.replace(azurite.KEY, wrong)
-            upload = _once(blobs.endpoint, blobs.upload)
-            denied = {"AZURE_STORAGE_CONNECTION_STRING": other}
-            return Place("blob", upload, blobs.endpoint, denied, (azurite.KEY, wrong))
+            return _blob(request.getfixturevalue("azurite"), monkeypatch)
         case "gcs":
-            gcs = request.getfixturevalue("gcs")
-            gcs.page = 100
+            return _gcs(request.getfixturevalue("gcs"))
+    return Place("folder", lambda folder, _: str(folder))
 
-            def put(folder: Path, name: str) -> str:
-                return str(gcs.upload(folder, CONTAINER, name))
 
-            return Place("gcs", put, gcs.endpoint, secrets=(google.TOKEN,))
-    pytest.fail(f"no place named {request.param}")
+def _s3(s3: S3, monkeypatch: pytest.MonkeyPatch) -> Place:
+    _set(monkeypatch, s3.env)
+    return Place(
+        "s3",
+        lambda folder, name: s3.upload(folder, CONTAINER, name),
+        s3.endpoint,
+        denied={"AWS_ACCESS_KEY_ID": seaweedfs.STRANGER},
+        secrets=(seaweedfs.SECRET,),
+    )
+
+
+def _blob(blobs: Blobs, monkeypatch: pytest.MonkeyPatch) -> Place:
+    _set(monkeypatch, blobs.env)
+    wrong = base64.b64encode(b"planted key that opens nothing").decode()
+    other = blobs.connection_string.replace(azurite.KEY, wrong)
+    return Place(
+        "blob",
+        lambda folder, name: blobs.upload(folder, CONTAINER, name),
+        blobs.endpoint,
+        denied={"AZURE_STORAGE_CONNECTION_STRING": other},
+        secrets=(azurite.KEY, wrong),
+    )
+
+
+def _gcs(gcs: Gcs) -> Place:
+    gcs.page = 100
+    return Place(
+        "gcs",
+        lambda folder, name: gcs.upload(folder, CONTAINER, name),
+        gcs.endpoint,
+        lasting=False,
+        secrets=(google.TOKEN,),
+    )
 
 
 def _set(monkeypatch: pytest.MonkeyPatch, env: Mapping[str, str]) -> None:
