@@ -26,6 +26,7 @@ from connectors.days import days_of, month_days
 from connectors.errors import UNREADABLE, WRONG_USE, DeliveryError
 from connectors.naming import named
 from connectors.places import open_store
+from connectors.row_counts import CountingStore
 
 Fetch = Callable[[ExportSource, Delivery, Path, Progress], Receipt]
 SPLIT_SUFFIXES = (".json", ".csv", ".csv.gz")
@@ -75,7 +76,8 @@ def fetch(source: ExportSource, delivery: Delivery, into: Path, progress: Progre
     if arm.is_scope(delivery.location):
         return _remembered(cost_details.fetch, source, delivery, into, progress)
     store = open_store(replace(source, location=delivery.location))
-    return raw.fetch(store, delivery, into, progress)
+    counting = CountingStore(store, lambda: _rows(store, delivery))
+    return raw.fetch(counting, delivery, into, progress)
 
 
 def inspect(source: ExportSource, month: str) -> list[Inspected]:  # noqa: ARG001
@@ -227,6 +229,15 @@ def _file_of(blob: Blob, files: Iterable[RemoteFile], manifest: RemoteFile) -> R
     return named(name, below, manifest) or named(
         name, [(path.parts, file) for path, file in everywhere], manifest
     )
+
+
+def _rows(store: Store, delivery: Delivery) -> dict[str, int]:
+    """Return path -> rows of the files whose manifest says how many there are."""
+    if delivery.manifest is None:
+        return {}
+    blobs = azure_manifest.read(store, delivery.manifest).blobs
+    meant = [(blob.rows, _file_of(blob, delivery.files, delivery.manifest)) for blob in blobs]
+    return {file.path: rows for rows, file in meant if file is not None and rows is not None}
 
 
 def _only_folder(store: Store, files: Iterable[RemoteFile], month: str) -> tuple[RemoteFile, ...]:

@@ -20,10 +20,11 @@ MANIFESTS = ("manifest.json", "_manifest.json", "_manifest")
 
 @dataclass(frozen=True)
 class Blob:
-    """A file as the manifest names it; `size` in bytes, None where it is not said."""
+    """A file as the manifest names it; `size` in bytes and `rows`, None where it is not said."""
 
     name: str
     size: int | None
+    rows: int | None
 
 
 @dataclass(frozen=True)
@@ -119,7 +120,7 @@ def _blob(file: RemoteFile, entry: Any) -> Blob:
         _refuse(file, "names of files below the location", repr(name))
     if not is_data(name):
         _refuse(file, f"files that end in {', '.join(DATA_SUFFIXES)}", name)
-    return Blob(name, _whole(file, entry, "bytecount"))
+    return Blob(name, _whole(file, entry, "bytecount"), _whole(file, entry, "datarowcount"))
 
 
 def _whole(file: RemoteFile, fields: Mapping[str, Any], key: str) -> int | None:

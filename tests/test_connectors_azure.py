@@ -1,15 +1,18 @@
 """Of the runs of an Azure export the newest complete one counts, as its manifest says."""
 
+import gzip
 import hashlib
 import json
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 
 from connectors import azure, raw
 from connectors.base import Delivery, ExportSource, Receipt, SplitConnector, silent
 from connectors.errors import DeliveryError
+from connectors.row_counts import rows_of as rows_in
 
 MONTH = "2026-10"
 OCTOBER = ("2026-10-01T00:00:00Z", "2026-10-31T00:00:00Z")
@@ -17,6 +20,11 @@ SEPTEMBER = ("2026-09-01T00:00:00Z", "2026-09-30T00:00:00Z")
 SCOPE = "/providers/Microsoft.Billing/billingAccounts/123"
 EXPORTS = f"{SCOPE}/providers/Microsoft.CostManagement/exports"
 PART = "part_0_0001.csv"
+
+
+def rows_of(text: str) -> int:
+    """The rows of a part, a line each."""
+    return max(len(text.splitlines()) - 1, 0)
 
 
 def document(
@@ -31,7 +39,7 @@ def document(
         "manifestVersion": "2024-04-01",
         "byteCount": sum(map(len, contents.values())),
         "blobCount": len(contents),
-        "dataRowCount": 7,
+        "dataRowCount": sum(map(rows_of, contents.values())),
         "exportConfig": {
             "exportName": "daily",
             "resourceId": f"{EXPORTS}/daily",
@@ -50,7 +58,7 @@ def document(
             "endDate": days[1],
         },
         "blobs": [
-            {"blobName": f"{folder}/{name}", "byteCount": len(text), "dataRowCount": 7}
+            {"blobName": f"{folder}/{name}", "byteCount": len(text), "dataRowCount": rows_of(text)}
             for name, text in contents.items()
         ],
     }
@@ -553,6 +561,38 @@ def test_copies_are_exact_and_the_manifest_lies_beside_them(tmp_path: Path) -> N
     assert receipt.provider_run_id == "aaaa"
     copy = raw.folder(delivery, tmp_path / "raw") / "manifest/manifest.json"
     assert copy.read_bytes() == manifest.read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("told", "fits"), [(2, True), (3, True), (1, False), (4, False), (None, True)]
+)
+@pytest.mark.parametrize("form", ["csv", "csv.gz", "parquet"])
+def test_a_copy_has_as_many_rows_as_its_manifest_says(
+    tmp_path: Path, form: str, told: int | None, fits: bool
+) -> None:
+    text = b'\xef\xbb\xbfdate,tags\n10/01/2026,"a\nb"\n10/02/2026,c\n'
+    part = tmp_path / "export/aaaa" / f"part.{form}"
+    write(part, gzip.compress(text) if form == "csv.gz" else text)
+    if form == "parquet":
+        pl.read_csv(text).write_parquet(part)
+    blob = {"blobName": f"acme/aaaa/{part.name}", "dataRowCount": told}
+    manifest = document("acme/aaaa", {}) | {"blobs": [blob], "blobCount": 1}
+    write(tmp_path / "export/aaaa/manifest.json", json.dumps(manifest))
+    (delivery,) = discovered(tmp_path / "export")
+    if fits:
+        assert len(copied(delivery, tmp_path / "raw").files) == 1
+        return
+    with pytest.raises(DeliveryError, match="another number of rows") as caught:
+        copied(delivery, tmp_path / "raw")
+    error = caught.value
+    assert (error.exit_code, error.expected, error.got) == (3, f"{told} rows", "2 rows")
+    assert list((tmp_path / "raw" / MONTH).glob("[!.]*")) == []
+
+
+def test_what_cannot_be_counted_is_left_to_the_transform(tmp_path: Path) -> None:
+    assert rows_in(write(tmp_path / "a.parquet", "no parquet")) is None
+    assert rows_in(write(tmp_path / "a.csv", "")) == 0
+    assert rows_in(tmp_path / "nowhere.csv") is None
 
 
 def test_a_link_never_leads_outside(tmp_path: Path) -> None:
