@@ -1,6 +1,7 @@
 """Google's credentials over TLS: a service account whose token the tests' own server gives."""
 
 import json
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -18,35 +19,42 @@ class Google(Fake):
     def __init__(self, folder: Path) -> None:
         super().__init__()
         self.ca = folder / "ca.pem"
-        self.account = folder / "account.json"
         self.endpoint = ""
         self.secure_endpoint = ""
 
     @property
     def env(self) -> dict[str, str]:
         """Environment of a client that uses `secure_endpoint`."""
-        if not self.account.exists():
-            self.account.write_text(json.dumps(self._account()), encoding="utf-8")
         return {
             "REQUESTS_CA_BUNDLE": str(self.ca),
-            "GOOGLE_APPLICATION_CREDENTIALS": str(self.account),
+            "GOOGLE_APPLICATION_CREDENTIALS": self.account_with(self.private_key),
         }
 
-    def _account(self) -> dict[str, str]:
+    @cached_property
+    def private_key(self) -> str:
+        """The key of the service account."""
         key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
         pem = key.private_bytes(
             serialization.Encoding.PEM,
             serialization.PrivateFormat.PKCS8,
             serialization.NoEncryption(),
         )
-        return {
+        return pem.decode()
+
+    def account_with(self, private_key: str) -> str:
+        """Write the file of the service account with this key, and return its path."""
+        account = {
             "type": "service_account",
             "project_id": "asking-project",
             "private_key_id": "planted-key-id",
-            "private_key": pem.decode(),
+            "private_key": private_key,
             "client_email": "reader@asking-project.example",
             "token_uri": f"{self.secure_endpoint}/token",
         }
+        known = "account" if private_key == self.private_key else "other"
+        path = self.ca.with_name(f"{known}.json")
+        path.write_text(json.dumps(account), encoding="utf-8")
+        return str(path)
 
     def answer(self, request: Request) -> Answer:
         """Answer as Google would."""

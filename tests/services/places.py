@@ -20,6 +20,7 @@ SERVED = PLACES[1:]
 """Places that are asked over a network."""
 
 CONTAINER = "exports"
+BROKEN_KEY = "planted-private-key"
 
 _put: dict[tuple[str, Path, str], str] = {}
 
@@ -29,13 +30,15 @@ class Place:
     """One kind of place.
 
     put: a folder and a name -> the location it is copied to. server: the address asked; None for
-    a folder. lasting: what was put there is still there in the next test. denied: the environment
-    of somebody who may read nothing. secrets: what must not be seen anywhere.
+    a folder. secure: the address that wants credentials, where `server` does not. lasting: what
+    was put there is still there in the next test. denied: the environment of somebody who may
+    read nothing. secrets: what must not be seen anywhere.
     """
 
     name: str
     put: Callable[[Path, str], str]
     server: str | None = None
+    secure: str | None = None
     lasting: bool = True
     denied: Mapping[str, str] = field(default_factory=dict)
     secrets: tuple[str, ...] = ()
@@ -70,7 +73,7 @@ def place(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Pl
         case "blob":
             return _blob(request.getfixturevalue("azurite"), monkeypatch)
         case "gcs":
-            return _gcs(request.getfixturevalue("gcs"))
+            return _gcs(request.getfixturevalue("gcs"), monkeypatch)
     return Place("folder", lambda folder, _: str(folder))
 
 
@@ -98,14 +101,17 @@ def _blob(blobs: Blobs, monkeypatch: pytest.MonkeyPatch) -> Place:
     )
 
 
-def _gcs(gcs: Gcs) -> Place:
+def _gcs(gcs: Gcs, monkeypatch: pytest.MonkeyPatch) -> Place:
     gcs.page = 100
+    _set(monkeypatch, gcs.env)
     return Place(
         "gcs",
         lambda folder, name: gcs.upload(folder, CONTAINER, name),
         gcs.endpoint,
+        gcs.secure_endpoint,
         lasting=False,
-        secrets=(google.TOKEN,),
+        denied={"GOOGLE_APPLICATION_CREDENTIALS": gcs.account_with(BROKEN_KEY)},
+        secrets=(google.TOKEN, BROKEN_KEY, gcs.private_key),
     )
 
 
