@@ -206,7 +206,12 @@ def _without_answer(error: "BotoCoreError", where: str) -> DeliveryError | Trans
 
     if isinstance(error, exceptions.ConnectionError | exceptions.HTTPClientError):
         return Transient(type(error).__name__)
-    if isinstance(error, exceptions.IncompleteReadError | parsers.ResponseParserError):
+    broken = (
+        exceptions.IncompleteReadError,
+        exceptions.FlexibleChecksumError,
+        parsers.ResponseParserError,
+    )
+    if isinstance(error, broken):
         return Transient("the answer broke off")
     return _unusable(error, where)
 
@@ -221,7 +226,7 @@ def _unusable(error: Exception, where: str) -> DeliveryError:
     if isinstance(error, exceptions.ParamValidationError | ValueError):
         hint = "correct `location` or `endpoint` of the source"
         return _refused("no such address", where, text, hint, exit_code=WRONG_USE)
-    return _refused("the credentials cannot be used", where, text, SIGN_IN)
+    return _refused("the credentials or settings cannot be used", where, text, SIGN_IN)
 
 
 def _refused(
