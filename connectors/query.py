@@ -36,14 +36,7 @@ def discover(source: ExportSource, month: str) -> Delivery | None:
     """
     named = subscriptions(source)
     if not named:
-        raise DeliveryError(
-            "nothing says which subscriptions to ask for the split",
-            exit_code=WRONG_USE,
-            where="splits",
-            expected="`clusters` of the source, by their full ids",
-            got="none",
-            hint="`az aks list --query '[].[id, nodeResourceGroup]'` shows them",
-        )
+        raise _nobody_named()
     moment, kind = asked.moment(month), type_of(source)
     files = tuple(
         RemoteFile(
@@ -62,6 +55,17 @@ def discover(source: ExportSource, month: str) -> Delivery | None:
 def fetch(source: ExportSource, delivery: Delivery, into: Path, progress: Progress) -> Receipt:
     """Ask for the days, unless the answers are there already; one that came is not asked again."""
     return asked.fetch(QueryStore(source), delivery, into, progress)
+
+
+def _nobody_named() -> DeliveryError:
+    return DeliveryError(
+        "nothing says which subscriptions to ask for the split",
+        exit_code=WRONG_USE,
+        where="splits",
+        expected="`clusters` of the source, by their full ids",
+        got="none",
+        hint="`az aks list --query '[].[id, nodeResourceGroup]'` shows them",
+    )
 
 
 def type_of(source: ExportSource) -> str:
