@@ -100,7 +100,7 @@ class Source(Table):
     @classmethod
     def _address(cls, value: str | None) -> str | None:
         if value is not None and not _ADDRESS.match(value):
-            raise mistake("an address, https://...", repr(value), _ENDPOINT)
+            raise mistake("an http or https address", repr(value), _ENDPOINT)
         return value
 
     @field_validator("metric", mode="before")

@@ -393,7 +393,7 @@ CASES: dict[str, tuple[str, Message]] = {
         (
             WRONG,
             "leerlauf.toml: source[0].endpoint",
-            "an address, https://...",
+            "an http or https address",
             "'127.0.0.1:9000'",
             "Leave it out, unless the service is reached by an address of its own.",
         ),
