@@ -1,7 +1,7 @@
 """A source's newest delivery of a month, copied into the lake."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -32,7 +32,7 @@ class Copied:
     receipt: Receipt
     files: tuple[RawFile, ...]
     is_split: bool
-    is_new: bool
+    is_new: bool = field(compare=False)
 
     @property
     def written(self) -> datetime:

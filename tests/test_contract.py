@@ -263,7 +263,10 @@ def test_a_second_fetch_copies_nothing(provider: Provider, tmp_path: Path) -> No
     config = demo(provider, lake.path)
     first = [fetch(source, config, MONTH, lake) for source in config.sources]
     copies = {file.path: file.path.stat().st_mtime_ns for one in first for file in one.files}
-    assert [fetch(source, config, MONTH, lake) for source in config.sources] == first
+    again = [fetch(source, config, MONTH, lake) for source in config.sources]
+    assert again == first
+    assert {copied.is_new for one in first for copied in one.deliveries} == {True}
+    assert {copied.is_new for one in again for copied in one.deliveries} == {False}
     assert {path: path.stat().st_mtime_ns for path in copies} == copies
 
 
