@@ -168,7 +168,10 @@ def test_a_copy_whose_size_was_never_noted_is_fetched_again(
 def test_a_table_is_read_however_it_is_partitioned(
     bqemulator: BigQuery, made: Callable[..., str], tmp_path: Path, partitioned: str | None
 ) -> None:
-    table = made(partitioned=partitioned)
+    """A correction of August in the invoice of October: only its hours are before the window."""
+    first, *others = shop().slice(0, 20).to_pylist()
+    corrected = first | {"usage_start_time": datetime(2026, 8, 1, tzinfo=UTC)}
+    table = made(pa.Table.from_pylist([corrected, *others], shop().schema), partitioned=partitioned)
     assert fetched(source(bqemulator, table), tmp_path)[2].num_rows == 20
 
 
