@@ -1,6 +1,7 @@
 """AWS exports are read from a bucket: a real S3 with signatures, pages, roles and ranges."""
 
 import hashlib
+import io
 import json
 import random
 import socket
@@ -129,7 +130,8 @@ def test_keys_that_are_no_paths_are_no_files(s3: S3, prefix: str) -> None:
     keys = ["a.csv", "", "b/", "../c.csv", "/etc/d.csv", "e//f.csv", ".g.csv", "h/./i.csv"]
     page = {"Contents": [{"Key": f"{prefix}/{key}", **told} for key in keys], "IsTruncated": False}
     store._client.list_objects_v2 = lambda **_: page
-    assert [file.path for file in store.listing()] == ["a.csv"]
+    (file,) = store.listing()
+    assert (file.path, file.modified.microsecond) == ("a.csv", 0)
     assert store.find(f"{prefix}/../x.csv") is None
     assert store.meter.calls == 0
 
@@ -270,6 +272,16 @@ def test_a_file_cut_short_never_passes_for_whole(
             store.read(file)
         with suppress(DeliveryError):  # each try goes on where the last one stopped
             assert store.copy(file, tmp_path / "x", silent) == sha256
+
+
+def test_a_small_file_has_the_size_that_was_listed(s3: S3, prefix: str) -> None:
+    from botocore.response import StreamingBody
+
+    store: Any = open_store(export(s3, prefix, *CHUNKS))
+    short = {"Body": StreamingBody(io.BytesIO(b"ro"), 2)}
+    store._client.get_object = lambda **_: short
+    with pytest.raises(DeliveryError, match="does not answer"):
+        store.read(store.listing()[0])
 
 
 def test_another_range_than_the_one_asked_for(s3: S3, prefix: str) -> None:

@@ -1,6 +1,7 @@
 """A fetch that broke off continues, and shows nothing before it is whole."""
 
 import hashlib
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -128,6 +129,15 @@ def test_another_delivery_does_not_continue_it(tmp_path: Path) -> None:
     fetched(store, tmp_path, changed)
     assert store.copied == list(NAMES)
     assert list((tmp_path / "2026-10").iterdir()) == [raw.folder(changed, tmp_path)]
+
+
+def test_the_same_delivery_from_elsewhere_does_not_continue_it(tmp_path: Path) -> None:
+    broken_off(tmp_path)
+    store = Shelf()
+    moved = delivery(*(replace(at(name), uri=f"elsewhere://{name}") for name in NAMES))
+    receipt = fetched(store, tmp_path, moved)
+    assert store.copied == list(NAMES)
+    assert [file.uri for file in receipt.files] == [f"elsewhere://{name}" for name in NAMES]
 
 
 @pytest.mark.parametrize("path", ["../x.csv", "a/../../x.csv", "/etc/x.csv"])

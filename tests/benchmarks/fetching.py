@@ -32,9 +32,9 @@ open(took, "w").write(str(time.monotonic() - start))
 os.remove(into)
 """
 FETCH = """
-import shutil, sys, time
+import shutil, sys, time, boto3, botocore.credentials
 from pathlib import Path
-from connectors import raw
+from connectors import raw, s3
 from connectors.base import Delivery, ExportSource, silent
 from connectors.places import open_store
 
@@ -52,7 +52,7 @@ def main() -> None:
     """Fetch a file both ways in turn, and fail where ours takes too long or too much memory."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--mebibytes", type=int, default=1024)
-    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--rounds", type=int, default=7)
     asked = parser.parse_args()
     place = MEMORY if MEMORY.is_dir() else None
     with tempfile.TemporaryDirectory(prefix="leerlauf-bench-", dir=place) as name:
@@ -87,7 +87,7 @@ def upload(s3: seaweedfs.S3, path: Path, key: str, mebibytes: int) -> None:
 
 
 def fetch(code: str, s3: seaweedfs.S3, key: str, folder: Path) -> Cost:
-    """Return what a process takes that fetches the file, without the time it takes to begin."""
+    """Return what a process takes that fetches the file, without the time it takes to import."""
     os.sync()
     into, took = folder / "into", folder / "took"
     cost = measure("-c", code, s3.endpoint, key, str(into), str(took), folder=folder)
