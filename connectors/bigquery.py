@@ -16,7 +16,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-from connectors import raw
+from connectors import asked
 from connectors.base import Delivery, ExportSource, Meter, Progress, Receipt, RemoteFile
 from connectors.billing_table import Question, refuse_name, refuse_schema
 from connectors.errors import UNREADABLE, WRONG_USE, DeliveryError
@@ -55,14 +55,14 @@ class BigQueryStore:
             (row,) = answer
         if not row["found"]:
             return []
-        asked = hashlib.sha256(self._question.rows().encode()).hexdigest()[:12]
+        question = hashlib.sha256(self._question.rows().encode()).hexdigest()[:12]
         return [
             RemoteFile(
                 path=f"{self._question.table.table_id}.parquet",
                 uri=f"bigquery://{self.location}",
                 size=0,
                 modified=row["newest"],
-                etag=f"{row['newest'].isoformat()} {row['found']} {asked}",
+                etag=f"{row['newest'].isoformat()} {row['found']} {question}",
             )
         ]
 
@@ -89,8 +89,7 @@ class BigQueryStore:
                 progress(target.name, parquet.bytes, parquet.bytes * expected // max(written, 1))
         if written != expected:
             raise self._changed(expected, written)
-        with target.open("rb") as stream:
-            return hashlib.file_digest(stream, "sha256").hexdigest()
+        return asked.sha256_of(target)
 
     # ------------------------------------------------------------------------- the asking
 
@@ -151,10 +150,10 @@ class BigQueryStore:
     def _config(self, until: datetime | None, *, dry_run: bool) -> "QueryJobConfig":
         from google.cloud.bigquery import QueryJobConfig, ScalarQueryParameter
 
-        asked = self._question
+        question = self._question
         values = (
-            ("month", "STRING", asked.invoice_month),
-            ("since", "TIMESTAMP", asked.since if asked.partition else None),
+            ("month", "STRING", question.invoice_month),
+            ("since", "TIMESTAMP", question.since if question.partition else None),
             ("until", "TIMESTAMP", until),
         )
         config = QueryJobConfig(
@@ -227,23 +226,8 @@ class _Parquet:
 
 
 def fetch(source: ExportSource, delivery: Delivery, into: Path, progress: Progress) -> Receipt:
-    """Write the delivery to `into/<billing period>/<delivery id>` unless it is there already.
-
-    Only the file itself tells its size, so the receipt gets it last: a copy without one, as a
-    kill in between leaves it, counts as damaged and is fetched again.
-    """
-    receipt = raw.fetch(BigQueryStore(source, delivery.month), delivery, into, progress)
-    folder = raw.folder(delivery, into)
-    files = tuple(
-        file.model_copy(update={"size": (folder / file.name).stat().st_size})
-        for file in receipt.files
-    )
-    if files == receipt.files:
-        return receipt
-    sized = receipt.model_copy(update={"files": files})
-    text = sized.model_dump_json(indent=2) + "\n"
-    (folder / raw.RECEIPT).write_text(text, encoding="utf-8")
-    return sized
+    """Write the delivery to `into/<billing period>/<delivery id>` unless it is there already."""
+    return asked.fetch(BigQueryStore(source, delivery.month), delivery, into, progress)
 
 
 def _storage(session: "AuthorizedSession") -> "BigQueryReadClient | None":
