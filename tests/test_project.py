@@ -57,7 +57,8 @@ def foreign_hosts(text: str) -> list[str]:
     """Return the hosts a text names that it may not name: no registry, no mirror, no cloud."""
     hosts = re.findall(r"https?://(?:[^\s/@\"'`]*@)?([A-Za-z0-9.-]+)", text)
     own = re.compile(r".*\.example|(.*\.)?example\.(com|org)")
-    return sorted({host for host in hosts if host not in HOSTS and not own.fullmatch(host)})
+    named = {host for host in hosts if host.strip(".")}  # "https://..." names none
+    return sorted({host for host in named if host not in HOSTS and not own.fullmatch(host)})
 
 
 def machine_paths(text: str) -> list[str]:
