@@ -278,8 +278,7 @@ def test_a_small_file_has_the_size_that_was_listed(s3: S3, prefix: str) -> None:
     from botocore.response import StreamingBody
 
     store: Any = open_store(export(s3, prefix, *CHUNKS))
-    short = {"Body": StreamingBody(io.BytesIO(b"ro"), 2)}
-    store._client.get_object = lambda **_: short
+    store._client.get_object = lambda **_: {"Body": StreamingBody(io.BytesIO(b"ro"), 2)}
     with pytest.raises(DeliveryError, match="does not answer"):
         store.read(store.listing()[0])
 
