@@ -1,5 +1,6 @@
 """Raw files, opened for either engine; what cannot be read is said with file, column and value."""
 
+import codecs
 import glob
 import re
 from collections.abc import Iterator
@@ -16,8 +17,13 @@ _FAILED_CAST = re.compile(
     r".*?: (?P<values>\[.*?\])(?:\n\n|\Z)",
     re.DOTALL,
 )
+_GZIP = b"\x1f\x8b"
 _JSON = {".json", ".jsonl", ".ndjson"}
-_EXPECTED = {"decimal": "a number", "datetime": "a date and time such as 2026-10-01T00:00:00Z"}
+_EXPECTED = {
+    "date": "a month or a day such as 2026-10-01",
+    "datetime": "a date and time such as 2026-10-01T00:00:00Z",
+    "decimal": "a number",
+}
 
 
 def scan(path: Path) -> pl.LazyFrame | None:
@@ -28,6 +34,7 @@ def scan(path: Path) -> pl.LazyFrame | None:
     """
     if path.stat().st_size == 0:
         return None
+    _refuse_encoding(path)
     if path.suffix == ".parquet":
         return pl.scan_parquet(path, glob=False)
     if _is_json(path):
@@ -41,15 +48,50 @@ def scan(path: Path) -> pl.LazyFrame | None:
 
 
 def open_relation(con: duckdb.DuckDBPyConnection, path: Path) -> duckdb.DuckDBPyRelation:
-    """Return the rows of a raw file as DuckDB sees them, text files as text."""
+    """Return the rows of a raw file as DuckDB sees them, text files as text.
+
+    Nothing is guessed from the content, and every line of CSV must have all columns. The text of
+    a query stands in place of parameters, with which DuckDB would hold the whole file in memory.
+    """
     name = glob.escape(str(path))
     if path.suffix == ".parquet":
         return con.read_parquet(name)
+    options = f"{_literal(name)}, compression = {_literal(_compression(path))}"
     if _is_json(path):
-        return con.sql("SELECT json AS line FROM read_ndjson_objects(?)", params=[name])
-    return con.read_csv(
-        name, header=True, delimiter=",", quotechar='"', escapechar='"', all_varchar=True
+        return con.sql(f"SELECT json AS line FROM read_ndjson_objects({options})")
+    header = pl.scan_csv(path, infer_schema=False, glob=False).collect_schema()
+    columns = ", ".join(f"{_literal(column)}: 'VARCHAR'" for column in header)
+    return con.sql(
+        f"FROM read_csv({options}, columns = {{{columns}}}, auto_detect = false, header = true, "
+        """delim = ',', quote = '"', escape = '"')"""
     )
+
+
+def _literal(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
+
+
+def _compression(path: Path) -> str:
+    """By the content: downloads may unpack a file and keep its name, or the other way round."""
+    if _start(path).startswith(_GZIP):
+        return "gzip"
+    return "uncompressed" if _is_json(path) else "none"
+
+
+def _start(path: Path) -> bytes:
+    with path.open("rb") as file:
+        return file.read(4)
+
+
+def _refuse_encoding(path: Path) -> None:
+    """Neither engine reads UTF-16, in which Windows writes what a command prints."""
+    if _start(path).startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        raise InputError(
+            "a file cannot be read",
+            expected="text in UTF-8",
+            got="text in UTF-16",
+            hint="convert it, or let the export write the file instead of redirecting its output",
+        )
 
 
 def _is_json(path: Path) -> bool:

@@ -93,8 +93,11 @@ def slice_file(provider: Provider, file: RawFile, context: Context, cache: Path)
         unfinished = cache / f".{uuid.uuid4().hex}"
         unfinished.mkdir(parents=True)
         try:
-            for name, part in parts.items():
-                part.sink_parquet(unfinished / f"{name}.parquet", engine="streaming")
+            sinks = [
+                part.sink_parquet(unfinished / f"{name}.parquet", lazy=True)
+                for name, part in parts.items()
+            ]
+            pl.collect_all(sinks, engine="streaming")  # together, so that a row is read once
             unfinished.replace(folder)
         except BaseException:
             shutil.rmtree(unfinished, ignore_errors=True)

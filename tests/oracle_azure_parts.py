@@ -80,6 +80,9 @@ class Capacity:
         )
         for (what, *_), same in by_money.items():
             weights = _less([part for part in self.parts if part.category == what], taken)
+            if what == "Networking" and not sum(weights.values(), ZERO):
+                yield from self._untold(same)
+                continue
             for part, amounts in _divided(total(same), _or_gap(weights)).items():
                 piece = self._piece(same, amounts, _kind(part, what), part)
                 piece.node_pool = None
@@ -102,6 +105,9 @@ class Capacity:
             what = category(owner) or WORDS.get(parts[0].category, "Compute")
             is_replaced = not parts and what == "Storage"
             parts = self._of_node(same[0]) if is_replaced else parts
+            if what == "Networking" and not parts:
+                yield from self._untold(same)
+                continue
             for part, amounts in _divided(total(same), _fractions(parts)).items():
                 is_system = is_replaced and part is not None and part.bucket == "system"
                 kind = _kind(part, what, "idle" if is_system else None)
@@ -111,6 +117,13 @@ class Capacity:
                 if kind[0] in ("idle", "shared"):
                     piece.provider_idle = cost(piece, next(iter(amounts)))
                 yield piece
+
+    def _untold(self, rows: Iterable[Row]) -> Iterator[Slice]:
+        """Yield network charges that no answer names: shared, as if there were none."""
+        for row in rows:
+            kind = alone_kind(row, is_named=False, is_answered=False)
+            assert kind is not None
+            yield slice_of(self.source, [row], row.amounts, kind, self.cluster)
 
     def _piece(
         self, rows: Sequence[Row], amounts: Mapping[str, Fraction], kind: Kind, part: Part | None

@@ -242,7 +242,7 @@ def test_a_category_the_answer_lacks_is_a_gap() -> None:
         WORKLOAD: "0.5",
         IDLE: "0.5",
         ("unattributed", "split_gap", "storage"): "2",
-        ("unattributed", "split_gap", "network"): "1",
+        ("shared", "load_balancer", "network"): "1",
         volume: "4",
     }
 
@@ -591,3 +591,9 @@ def test_fractions_of_what_is_not_billed_divide_nothing() -> None:
     free = POOL.replace("aks-user-1", "aks-system-1")
     result = _agent([node()], agent(USED | {free: [("1", "kube-system", "usage")]}))
     assert kinds(result) == {WORKLOAD: "0.75", IDLE: "0.25"}
+
+
+def test_a_part_names_the_file_of_the_bill_and_the_file_that_divided_it() -> None:
+    result = sliced(frame([node()]), splits={"2026-10-14.json": query(HALVES)}, of=QUERY)
+    files = result.slices.get_column("source_file").unique().to_list()
+    assert files == ["file-1.csv; 2026-10-14.json"]

@@ -623,7 +623,10 @@ GAP = {"row_kind": "unattributed", "reason": "split_gap", "resource_kind": "comp
             ["0.000000000001"],
             [("warning", "resources: 1 days: 1", "0", "0.000000000001", "0.000000000001")],
         ),
-        (["2", "-2"], [("warning", "resources: 1 days: 1", "0", "0.000000000000", "0.000000000000")]),
+        (
+            ["2", "-2"],
+            [("warning", "resources: 1 days: 1", "0", "0.000000000000", "0.000000000000")],
+        ),
     ],
     ids=["none", "zero", "a quantum", "two that cancel"],
 )

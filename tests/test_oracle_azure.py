@@ -152,7 +152,7 @@ def test_what_an_answer_leaves_out_is_a_gap(tmp_path: Path) -> None:
         ("idle", "unrequested", "compute"): 1,
         ("unattributed", "split_gap", "compute"): 2,
         ("unattributed", "unmounted_volume", "storage"): 3,
-        ("unattributed", "split_gap", "network"): 4,
+        ("shared", "load_balancer", "network"): 4,
     }
 
 

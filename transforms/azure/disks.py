@@ -8,6 +8,8 @@ from collections.abc import Sequence
 
 import polars as pl
 
+from transforms.sliced import joined_files
+
 _DAY = ["cluster_id", "charge_date"]
 _NAME = r"/([^/]+)$"
 _SCALE_SET = r"-vmss$"
@@ -62,4 +64,6 @@ def _of_disks(shares: pl.DataFrame, labels: Sequence[str]) -> pl.DataFrame:
     )
     keys = [*_DAY, "target", "bucket", "provider_class", "namespace", "workload_kind"]
     keys += ["workload_name", "is_foreign", "bill_currency", *(f"label:{key}" for key in labels)]
-    return named.group_by(keys).agg(pl.col("row").min(), pl.col("weight", "amount").sum())
+    return named.group_by(keys).agg(
+        pl.col("row").min(), pl.col("weight", "amount").sum(), joined_files()
+    )

@@ -1,7 +1,8 @@
 """Charges divided by the split rows in force; every quantum of a charge goes to one slice.
 
-Only cost of time is divided, and what tags name was taken out before. A charge that the answer
-in force does not name is a gap; where no answer is in force the charge keeps its own kinds.
+Only cost of time is divided, and what tags name was taken out before. Node cost that the answer
+in force does not name is a gap; all else that it does not name keeps its own kinds, as everything
+does where no answer is in force. A part names both its files: the bill's and the answer's.
 """
 
 from collections.abc import Sequence
@@ -10,7 +11,6 @@ from typing import NamedTuple
 import polars as pl
 
 from transforms.azure.choose import Chosen
-from transforms.azure.classify import OTHER
 from transforms.azure.codes import SPLIT_CATEGORIES
 from transforms.azure.disks import by_pool
 from transforms.azure.weights import Weighed, in_force, of_agent, of_query
@@ -100,7 +100,7 @@ def _by_query(
     pieces = _divided(merged.sort(_OF_QUERY), shares, on, views, labels)
     unnamed = charges.filter(is_named).join(shares, on=on, how="anti", maintain_order="left")
     others = charges.filter(~is_named)
-    return [_query_idle(pieces, views[0]), _gaps(unnamed), _undivided(others)]
+    return [_query_idle(pieces, views[0]), _unnamed(unnamed), _undivided(others)]
 
 
 def _by_agent(
@@ -123,8 +123,7 @@ def _by_agent(
         for frame, by in ((found, shares), (disks, pool_shares))
     ]
     left = lost.join(disks, on="charge", how="anti", maintain_order="left")
-    is_other = pl.col("category") == OTHER
-    return [*pieces, _gaps(left.filter(~is_other)), _undivided(left.filter(is_other))]
+    return [*pieces, _unnamed(left)]
 
 
 def _with_weight(shares: pl.DataFrame, on: Sequence[str]) -> pl.DataFrame:
@@ -144,14 +143,18 @@ def _divided(
     names = [name for name in (*_OF_SPLIT, *tags) if name not in on]
     left = charges.drop(name for name in _OF_SPLIT if name in charges.columns)
     pieces = left.with_row_index("__charge").join(
-        shares.select(*on, *names), on=list(on), how="inner", suffix="__split"
+        shares.select(*on, *names, split_file="source_file"),
+        on=list(on),
+        how="inner",
+        suffix="__split",
     )
     pieces = pieces.with_columns(pl.coalesce(f"{tag}__split", tag).alias(tag) for tag in tags)
     parts = {
         view: apportion(pieces, by=["__charge"], total=view, weight="weight", order=ORDER)
         for view in views
     }
-    return pieces.with_columns(*_kinds(), **parts).drop("__charge")
+    files = pl.concat_str("source_file", "split_file", separator="; ")
+    return pieces.with_columns(*_kinds(), **parts, source_file=files).drop("__charge")
 
 
 def _kinds() -> list[pl.Expr]:
@@ -198,13 +201,12 @@ def _agent_idle(pieces: pl.DataFrame, view: str) -> pl.DataFrame:
     return pieces.with_columns(provider_idle_cost=pl.when(bucket="idle").then(view))
 
 
-def _gaps(charges: pl.DataFrame) -> pl.DataFrame:
-    """Charges that the answer in force does not name; a volume nobody claims says so."""
-    is_volume = pl.col("reason") == "unmounted_volume"
+def _unnamed(charges: pl.DataFrame) -> pl.DataFrame:
+    """Charges that the answer in force does not name: node cost is a gap, all else is itself."""
+    is_gap = (pl.col("reason") == "no_split_source").fill_null(value=False)
     return charges.with_columns(
-        row_kind=pl.lit("unattributed"),
-        reason=pl.when(is_volume).then("reason").otherwise(pl.lit("split_gap")),
-        split_source=pl.when(~is_volume.fill_null(value=False)).then("split_source"),
+        reason=pl.when(is_gap).then(pl.lit("split_gap")).otherwise("reason"),
+        split_source=pl.when(is_gap).then("split_source"),
     )
 
 

@@ -16,7 +16,7 @@ from transforms.sliced import Context
 
 __all__ = ["VERSION", "bill_columns", "combine", "slice_file", "views"]
 
-VERSION = 1
+VERSION = 2
 """Raised when the parts of a file change, so that cached ones are not used again."""
 
 

@@ -12,8 +12,10 @@ _COLUMNS = {
     "billing_currency": "currency",
     "cost": "cost",
 }
-_AMOUNTS = r"""['"]amount['"]\s*:\s*['"]?(-?[0-9.]+(?:[eE][-+]?[0-9]+)?)"""
-"""The amounts in a list of credits, as JSON or as Python prints it."""
+_STRING = r"""(?:"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')"""
+_AMOUNTS = rf"""['"]amount['"]\s*:\s*(?:Decimal\()?['"]?(-?[0-9.]+(?:[eE][-+]?[0-9]+)?)|{_STRING}"""
+"""The amounts in a list of credits, as JSON or as Python prints it. All other texts match without
+an amount, so that none is looked for inside them."""
 
 
 def bill_columns(columns: Mapping[str, str]) -> dict[str, str]:
@@ -35,14 +37,22 @@ def _value(columns: Mapping[str, str], path: str) -> str:
     head, _, field = path.partition(".")
     type_ = columns.get(head, "") if field else ""
     if type_ == "VARCHAR":
-        pattern = rf"""[''"]{field}[''"]\s*:\s*[''"]([^''"]*)"""
-        return f"nullif(regexp_extract({quoted(head)}, '{pattern}', 1), '')"
+        pattern = rf"""['"]{field}['"]\s*:\s*(?:"([^"]*)"|'([^']*)'|([^'",}}]+))"""
+        groups = (f"regexp_extract({quoted(head)}, {_literal(pattern)}, {n})" for n in (1, 2, 3))
+        return f"nullif({' || '.join(groups)}, '')"
     is_field = re.search(rf'(?:\(|, )"?{field}"? ', type_)
     return f"{quoted(head)}.{quoted(field)}" if is_field else "NULL"
 
 
 def _credits(columns: Mapping[str, str]) -> str:
-    if columns.get("credits") == "VARCHAR":
-        amounts = _AMOUNTS.replace("'", "''")
-        return f"regexp_extract_all(credits, '{amounts}', 1)"
-    return "list_transform(credits, lambda credit: credit.amount)"
+    match columns.get("credits"):
+        case "VARCHAR":
+            found = f"regexp_extract_all(credits, {_literal(_AMOUNTS)}, 1)"
+            return f"list_filter({found}, lambda amount: amount != '')"
+        case str(type_) if "amount" in type_:
+            return "list_transform(credits, lambda credit: credit.amount)"
+    return "[]"
+
+
+def _literal(pattern: str) -> str:
+    return "'" + pattern.replace("'", "''") + "'"

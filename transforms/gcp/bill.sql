@@ -12,7 +12,9 @@ charged AS (
         service_name,
         billing_currency,
         if(
-            coalesce(month::VARCHAR = replace($period, '-', ''), FALSE), cost_type, 'other_period'
+            coalesce(replace(trim(month::VARCHAR), '-', '')[:6] = replace($period, '-', ''), FALSE),
+            cost_type,
+            'other_period'
         ) AS class,
         cost::DECIMAL(38, 12) + coalesce(list_sum(credits::DECIMAL(38, 12)[]), 0) AS effective
     FROM raw

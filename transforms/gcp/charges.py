@@ -108,7 +108,7 @@ def identified(rows: pl.LazyFrame, period: str) -> pl.LazyFrame:
 
     period: the billing month, YYYY-MM. `fate` is NULL where a row names no invoice month.
     """
-    is_ours = pl.col("month").str.replace("-", "", literal=True) == period.replace("-", "")
+    is_ours = pl.col("month") == period
     model = pl.col("consumption_model")
     return rows.with_columns(
         fate=pl.when(is_ours).then(pl.lit("sliced")).when(~is_ours).then(pl.lit("other_period")),

@@ -9,11 +9,13 @@ import polars as pl
 from transforms import cells
 from transforms.cells import text
 from transforms.errors import lacking
-from transforms.gcp.forms import PAIRS, RECORDS, nested
+from transforms.gcp.forms import CREDITS, PAIRS, RECORDS, nested
+from transforms.gcp.others import DETAILED
+from transforms.gcp.times import month, utc
+from transforms.gcp.types import is_empty, refuse_types
 from transforms.schema import MONEY
 
 TEXT = {
-    "month": "invoice.month",
     "billing_account_id": "billing_account_id",
     "billing_currency": "currency",
     "cost_type": "cost_type",
@@ -33,6 +35,7 @@ TEXT = {
 }
 """Our name -> theirs."""
 
+MONTH = "invoice.month"
 AMOUNTS = {
     "cost": "cost",
     "list_cost": "cost_at_list",
@@ -60,25 +63,27 @@ _NEEDED = (
 def resolve(raw: pl.LazyFrame) -> pl.LazyFrame:
     """Return one row for each raw row.
 
-    Columns: TEXT (empty is NULL), AMOUNTS (exact decimals, made here, once), TIMES (UTC),
-    `is_correction`, and `labels`, `system_labels`, `credits` as lists.
+    Columns: `month` (YYYY-MM), TEXT (empty is NULL), AMOUNTS (exact decimals, made here, once),
+    TIMES (UTC), `is_correction`, and `labels`, `system_labels`, `credits` as lists.
     Raises InputError where a needed column is missing, or the export is not the detailed one.
     """
     rows = nested(raw)
     schema = rows.collect_schema()
     _require(schema)
+    refuse_types(schema, TEXT.values())
     adjusted = [text(_at(schema, path)).is_not_null() for path in _CORRECTION]
     return rows.select(
+        month(_at(schema, MONTH), _dtype(schema, MONTH)).alias("month"),
         *(text(_at(schema, path)).alias(name) for name, path in TEXT.items()),
         *(
             amount(_at(schema, path), _dtype(schema, path)).alias(name)
             for name, path in AMOUNTS.items()
         ),
-        *(_time(_at(schema, path), _dtype(schema, path)).alias(n) for n, path in TIMES.items()),
+        *(utc(_at(schema, path), _dtype(schema, path)).alias(n) for n, path in TIMES.items()),
         pl.any_horizontal(*adjusted).fill_null(value=False).alias("is_correction"),
         _pairs(schema, "labels"),
         _pairs(schema, "system_labels"),
-        _at(schema, "credits").alias("credits"),
+        _credits(schema),
     )
 
 
@@ -117,48 +122,30 @@ def _at(schema: pl.Schema, path: str) -> pl.Expr:
         return pl.col(path)
     head, _, field = path.partition(".")
     if _has(schema, path):
-        return pl.col(head).struct.field(field)
+        return pl.col(head).struct.field(field).alias(path)
     return pl.lit(None)
 
 
 def _pairs(schema: pl.Schema, name: str) -> pl.Expr:
     """Some writers store labels as a map."""
-    if name not in schema:
+    dtype = schema.get(name, pl.Null())
+    if is_empty(dtype):
         return pl.lit(None, dtype=PAIRS).alias(name)
-    return pl.col(name).cast(PAIRS) if isinstance(schema[name], pl.Map) else pl.col(name)
+    return pl.col(name).cast(PAIRS) if isinstance(dtype, pl.Map) else pl.col(name)
 
 
-def _time(value: pl.Expr, dtype: pl.DataType) -> pl.Expr:
-    """Return UTC. `2026-10-05 10:00:00 UTC`, `...T10:00:00Z`, `... 10:00:00+00:00` are the same."""
-    if dtype == pl.String:
-        spaced = text(value).str.replace(r"^(\d{4}-\d\d-\d\d)T", "${1} ")
-        zoned = (
-            spaced.str.replace(r" ?(?:UTC|Z)$", "")
-            .str.replace(r"^(.{10} [^+-]*)$", "${1}+00:00")
-            .str.replace(r"( .*[+-]\d\d)$", "${1}:00")
-        )
-        value = zoned.str.to_datetime("%Y-%m-%d %H:%M:%S%.f%:z", time_unit="us")
-    elif isinstance(dtype, pl.Datetime) and dtype.time_zone:
-        value = value.dt.convert_time_zone("UTC")
-    return value.cast(pl.Datetime("us", "UTC")).dt.replace_time_zone(None)
+def _credits(schema: pl.Schema) -> pl.Expr:
+    if is_empty(schema["credits"]):
+        return pl.lit(None, dtype=CREDITS).alias("credits")
+    return pl.col("credits")
 
 
 def _require(schema: pl.Schema) -> None:
     missing = [one[0] for one in _NEEDED if not any(_has(schema, path) for path in one)]
-    missing += [
-        f"credits.{field}"
-        for field in ("type", "amount")
-        if "credits" in schema and field not in _entry(schema["credits"])
-    ]
     if missing:
         raise lacking(
             missing,
             schema,
-            expected="all columns of gcp_billing_export_resource_v1_<account>",
+            expected=f"all columns of {DETAILED}",
             hint="add the column to the query that writes the export",
         )
-
-
-def _entry(dtype: pl.DataType) -> list[str]:
-    inner = dtype.inner if isinstance(dtype, pl.List) else None
-    return list(inner.to_schema()) if isinstance(inner, pl.Struct) else []

@@ -12,7 +12,7 @@ from transforms.gcp.classify import (
     is_autopilot_pod,
     is_kubernetes_engine,
 )
-from transforms.gcp.forms import standard_export
+from transforms.gcp.others import standard_export
 from transforms.schema import COST_VIEWS
 from transforms.sliced import (
     Context,

@@ -10,7 +10,8 @@ from functools import partial
 
 import polars as pl
 
-from transforms.errors import InputError
+from transforms.gcp.lines import decoded_lines
+from transforms.gcp.others import refuse_others, standard_export
 
 PAIRS = pl.List(pl.Struct({"key": pl.String(), "value": pl.String()}))
 CREDITS = pl.List(pl.Struct({"type": pl.String(), "amount": pl.String()}))
@@ -41,9 +42,8 @@ _PLAIN = (
     "cost_at_list",
     "currency",
     "cost_type",
-    "payer_billing_account_id",
 )
-_LINE = pl.Struct({**_NESTED, **dict.fromkeys(_PLAIN, pl.String())})
+_ROW = {**_NESTED, **dict.fromkeys(_PLAIN, pl.String())}
 _OBJECT = pl.Map(pl.String(), pl.String())
 _PYTHON = r"^\s*[\[{][\s\[{]*'"
 _CONSTANTS = {"None": "null", "True": "true", "False": "false"}
@@ -55,44 +55,18 @@ def nested(raw: pl.LazyFrame) -> pl.LazyFrame:
     Raises InputError where the file is another export than the detailed one.
     """
     if raw.collect_schema().names() == ["line"]:
-        raw = _decoded_lines(raw)
+        raw = decoded_lines(raw, _ROW)
+    else:
+        _refuse_header(raw.collect_schema().names())
     schema = raw.collect_schema()
-    _refuse_others(schema)
     text = [name for name in _NESTED if schema.get(name) == pl.String]
     return raw.with_columns(decoded(name, _NESTED[name]) for name in text)
 
 
-def _decoded_lines(raw: pl.LazyFrame) -> pl.LazyFrame:
-    """JSON has no header: a column that no line could have is left out by the first line."""
-    line = pl.col("line")
-    rows = (
-        raw.filter(line.str.strip_chars() != "").select(line.str.json_decode(_LINE)).unnest("line")
-    )
-    is_reseller = line.str.contains('"payer_billing_account_id"', literal=True)
-    first = raw.head(1).select(is_reseller).collect().to_series().to_list()
-    return rows if True in first else rows.drop("payer_billing_account_id")
-
-
-def _refuse_others(schema: pl.Schema) -> None:
-    if "payer_billing_account_id" in schema:
-        raise InputError(
-            "this is a reseller's export",
-            expected="the detailed export, gcp_billing_export_resource_v1_<account>",
-            got="a column payer_billing_account_id",
-            hint="its costs and corrections are counted by other rules, which are not built in",
-        )
-    if not any(name.split(".")[0] == "resource" for name in schema):
+def _refuse_header(names: list[str]) -> None:
+    refuse_others(names)
+    if not any(name.split(".")[0] == "resource" for name in names):
         raise standard_export("no column resource")
-
-
-def standard_export(got: str) -> InputError:
-    """Return the error that says why the standard export is refused."""
-    return InputError(
-        "this is the standard export",
-        expected="the detailed export, gcp_billing_export_resource_v1_<account>",
-        got=got,
-        hint="export the detailed table: the split by namespace exists only there",
-    )
 
 
 def decoded(name: str, dtype: pl.DataType) -> pl.Expr:
@@ -124,21 +98,35 @@ def _value(text: pl.Expr, dtype: pl.DataType) -> pl.Expr:
 def as_json(cell: pl.Expr) -> pl.Expr:
     """Return a cell as JSON text; what Python printed is translated, an empty cell is NULL.
 
-    Python quotes with ' unless a text holds one: cells without " and backslash are translated by
-    replacing, the others are read by Python.
+    Python quotes with ' unless a text holds one: cells without ", backslash and calls such as
+    `Decimal('1')` are translated by replacing, the others are read by Python. NumPy puts a new
+    line between the entries of a list where Python and JSON put a comma.
     """
-    is_python = cell.str.contains(_PYTHON)
-    is_hard = is_python & cell.str.contains(r'["\\]')
-    easy = cell.str.replace_all("'", '"', literal=True)
+    listed = cell.str.replace_all(r"\}\s*\n\s*\{", "}, {")
+    is_python = listed.str.contains(_PYTHON)
+    is_hard = is_python & listed.str.contains(r'["\\]|\w\(')
+    easy = listed.str.replace_all("'", '"', literal=True)
     for theirs, ours in _CONSTANTS.items():
         easy = easy.str.replace_all(rf": {theirs}([,}}])", f": {ours}${{1}}")
-    hard = pl.when(is_hard).then(cell).map_elements(_translated, return_dtype=pl.String)
-    return pl.when(is_hard).then(hard).when(is_python).then(easy).when(cell != "").then(cell)
+    hard = pl.when(is_hard).then(listed).map_elements(_translated, return_dtype=pl.String)
+    is_empty = listed.str.to_lowercase().is_in(["", "none", "null", "nan"])
+    return pl.when(is_hard).then(hard).when(is_python).then(easy).when(~is_empty).then(listed)
+
+
+class _Plain(ast.NodeTransformer):
+    """Makes what Python prints as a call plain: `Decimal('1')` its text, a date its source."""
+
+    def visit_Call(self, node: ast.Call) -> ast.Constant:
+        match node.args:
+            case [ast.Constant(value=str(text))]:
+                return ast.Constant(text)
+        return ast.Constant(ast.unparse(node))
 
 
 def _translated(cell: str) -> str:
     """What Python cannot read either stays as it is, and JSON says what is wrong with it."""
     try:
-        return json.dumps(ast.literal_eval(cell))
-    except (ValueError, SyntaxError):
+        tree = _Plain().visit(ast.parse(cell, mode="eval"))
+        return json.dumps(ast.literal_eval(tree))
+    except (ValueError, SyntaxError, TypeError, RecursionError, MemoryError):
         return cell
