@@ -12,7 +12,7 @@ from connectors import transfer
 from connectors.azure_session import AbsentError, counted, credential, explained, refuse_http
 from connectors.base import ExportSource, Meter, Progress, RemoteFile
 from connectors.errors import WRONG_USE, DeliveryError
-from connectors.retry import Transient, persist
+from connectors.retry import persist
 
 if TYPE_CHECKING:
     from azure.storage.blob import BlobClient, BlobProperties, BlobServiceClient
@@ -27,7 +27,7 @@ T = TypeVar("T")
 
 
 class BlobStore:
-    """The files below one prefix of a container (https://account/container/prefix).
+    """The files below one prefix of a container (https://<account>/<container>/<prefix>).
 
     The account is what the location begins with: `endpoint` of the source, else the address in
     the connection string of the environment, else the host alone.
@@ -74,14 +74,7 @@ class BlobStore:
 
     def read(self, file: RemoteFile) -> bytes:
         """Return the content of a small file."""
-
-        def whole() -> bytes:
-            content = b"".join(self._body(file))
-            if len(content) != file.size:
-                raise Transient("the answer broke off")
-            return content
-
-        return persist(whole, meter=self.meter, what=file.uri)
+        return transfer.whole(self, file, lambda: self._body(file))
 
     def copy(self, file: RemoteFile, target: Path, progress: Progress) -> str:
         """Write an exact copy to `target` and return its sha256."""

@@ -63,7 +63,7 @@ class GcsStore:
 
     def read(self, file: RemoteFile) -> bytes:
         """Return the content of a small file."""
-        return persist(lambda: b"".join(self._body(file)), meter=self.meter, what=file.uri)
+        return transfer.whole(self, file, lambda: self._body(file))
 
     def copy(self, file: RemoteFile, target: Path, progress: Progress) -> str:
         """Write an exact copy to `target` and return its sha256."""
@@ -113,7 +113,7 @@ class GcsStore:
         from google.api_core.exceptions import from_http_response
 
         domain = self._session.credentials.universe_domain
-        host = self._endpoint or f"https://storage.{domain}"
+        host = self._endpoint or "https://" + f"storage.{domain}"
         url = f"{host.rstrip('/')}/storage/v1/b/{quote(self._bucket, safe='')}/o{path}"
         answer: Response = self._session.get(
             url, params=asked, headers=headers, stream=True, timeout=SECONDS

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from connectors import transfer
-from connectors.aws_session import AbsentError, Question, client, explained
+from connectors.aws_session import AbsentError, Question, client, explained, sdk_errors
 from connectors.base import ExportSource, Meter, Progress, RemoteFile
 from connectors.errors import WRONG_USE, DeliveryError
-from connectors.retry import Transient, persist
+from connectors.retry import Transient
 
 CHUNK_BYTES = 256 << 10
 SCHEME = "s3://"
@@ -74,14 +74,7 @@ class S3Store:
 
     def read(self, file: RemoteFile) -> bytes:
         """Return the content of a small file."""
-
-        def once() -> bytes:
-            content = b"".join(self._body(file))
-            if len(content) != file.size:
-                raise Transient("the answer broke off")
-            return content
-
-        return persist(once, meter=self.meter, what=file.uri)
+        return transfer.whole(self, file, lambda: self._body(file))
 
     def copy(self, file: RemoteFile, target: Path, progress: Progress) -> str:
         """Write an exact copy to `target` and return its sha256."""
@@ -93,7 +86,6 @@ class S3Store:
 
     def _body(self, file: RemoteFile, **asked: str) -> Iterator[bytes]:
         """Yield what one request brings, as long as the file is the listed one."""
-        from botocore.exceptions import BotoCoreError, ClientError
         from urllib3.exceptions import HTTPError
 
         key = f"{self._prefix}{file.path}"
@@ -105,7 +97,7 @@ class S3Store:
                 yield from body.iter_chunks(CHUNK_BYTES)
         except HTTPError as error:
             raise Transient(type(error).__name__) from error
-        except (BotoCoreError, ClientError) as error:
+        except sdk_errors() as error:
             raise explained(error, file.uri, self._to_read) from error
 
     @property

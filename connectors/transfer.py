@@ -5,7 +5,7 @@ import json
 import mmap
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
@@ -32,6 +32,18 @@ class Ranged(Protocol):
         Only of the listed file (If-Match by its etag). Raise `Transient` where another try may
         help, else `DeliveryError`. Calls are counted here, bytes are not.
         """
+
+
+def whole(store: Ranged, file: RemoteFile, body: Callable[[], Iterator[bytes]]) -> bytes:
+    """Return the content of a small file. `body` asks for it once and yields it."""
+
+    def once() -> bytes:
+        content = b"".join(body())
+        if len(content) != file.size:
+            raise Transient("the answer broke off")
+        return content
+
+    return persist(once, meter=store.meter, what=file.uri)
 
 
 def download(store: Ranged, file: RemoteFile, target: Path, progress: Progress) -> str:
@@ -136,14 +148,18 @@ class _Copy:
 
     def _fetch(self, index: int) -> None:
         """Copy one range; what came before the stream broke is not asked for again."""
-        at, stop = self._span(index)
+        start, stop = self._span(index)
+        at = start
 
         def rest() -> None:
             nonlocal at
             self._go_on()
+            if at == stop:  # it broke off after its last byte
+                return
             for chunk in self._store.stream(self._file, at, stop):
                 self._go_on()
                 if at + len(chunk) > stop:
+                    at = start  # nothing of such an answer is believed
                     raise Transient("more bytes than asked for")
                 self._write(chunk, at)
                 at += len(chunk)

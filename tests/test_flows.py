@@ -16,7 +16,8 @@ from pipelines import demo
 from pipelines.errors import ConfigurationError, LakeError
 from pipelines.lake import Lake
 from pipelines.providers import PROVIDERS
-from tests.conftest import ROOT, prefect, service
+from tests.conftest import ROOT, prefect
+from tests.services.running import service
 
 pytestmark = [pytest.mark.server, pytest.mark.xdist_group("prefect")]
 

@@ -36,7 +36,7 @@ MAY_NAME_PROVIDERS = "pipelines/providers.py"
 
 
 class Import(NamedTuple):
-    """One imported module; `lazy` where it is imported inside a function."""
+    """One imported module; `lazy` where it is imported in a function, or for type checkers."""
 
     line: int
     module: str
@@ -49,12 +49,19 @@ def imports(path: str, source: str) -> Iterator[Import]:
     inside = {
         id(inner)
         for node in ast.walk(tree)
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) or _is_for_types(node)
         for inner in ast.walk(node)
     }
     for node in ast.walk(tree):
         for module in _modules(node, path):
             yield Import(node.lineno, module, id(node) in inside)  # type: ignore[attr-defined]
+
+
+def _is_for_types(node: ast.AST) -> bool:
+    match node:
+        case ast.If(test=ast.Name(id="TYPE_CHECKING")):
+            return True
+    return False
 
 
 def _modules(node: ast.AST, path: str) -> list[str]:
