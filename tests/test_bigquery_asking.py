@@ -1,6 +1,5 @@
 """What BigQuery is asked: the price first, no more than needed, and what each refusal means."""
 
-import json
 import time
 from pathlib import Path
 from typing import Any
@@ -332,7 +331,7 @@ def test_credentials_that_are_no_longer_good(
     bigquery_rest: BigQueryRest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     about = secured(bigquery_rest, monkeypatch)
-    key = json.loads(bigquery_rest.account.read_text())["private_key"]
+    key = bigquery_rest.private_key
     bigquery_rest.then(
         "/token", Answer(400, {"error": "invalid_grant", "error_description": f"{TOKEN} {key}"})
     )
