@@ -12,7 +12,7 @@ from connectors.retry import Transient, persist, seconds
 from connectors.transfer import WORKERS
 
 if TYPE_CHECKING:
-    from botocore.exceptions import BotoCoreError, ClientError
+    from botocore.exceptions import ClientError
 
 SIGN_IN = "sign in again (aws sso login), or give the environment, profile or machine credentials"
 AGAIN = "wait until the export is written, then run the command again"
@@ -136,12 +136,11 @@ class Question:
 
     def ask(self, call: Callable[..., Any], meter: Meter, **asked: str) -> Any:
         """Return the answer; an answer that lost its body is asked for again."""
-        from botocore.exceptions import BotoCoreError, ClientError
 
         def once() -> Any:
             try:
                 answer = call(**asked)
-            except (BotoCoreError, ClientError) as error:
+            except sdk_errors() as error:
                 raise explained(error, self.where, self.needs) from error
             if self.answer_has not in answer:
                 raise Transient("an empty answer")
@@ -150,9 +149,15 @@ class Question:
         return persist(once, meter=meter, what=self.where)
 
 
-def explained(
-    error: "BotoCoreError | ClientError", where: str, needs: str
-) -> DeliveryError | Transient:
+def sdk_errors() -> tuple[type[Exception], ...]:
+    """Return what a call may raise."""
+    from botocore.exceptions import BotoCoreError, ClientError
+    from botocore.parsers import ResponseParserError
+
+    return BotoCoreError, ClientError, ResponseParserError
+
+
+def explained(error: Exception, where: str, needs: str) -> DeliveryError | Transient:
     """Return what an error means; `needs` is the permission to grant where it is missing."""
     from botocore.exceptions import ClientError
 
@@ -200,7 +205,7 @@ def _said(error: "ClientError") -> str:
     return f"{told.get('Code', '')}: {str(told.get('Message', ''))[:300]}"
 
 
-def _without_answer(error: "BotoCoreError", where: str) -> DeliveryError | Transient:
+def _without_answer(error: Exception, where: str) -> DeliveryError | Transient:
     """Return what an error means that the client itself raises."""
     from botocore import exceptions, parsers
 

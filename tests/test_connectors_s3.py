@@ -435,6 +435,15 @@ def test_a_role_that_may_not_be_assumed(
     assert caplog.records == []
 
 
+def test_an_answer_of_the_role_cut_short(
+    s3: S3, prefix: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with faults.running(s3.endpoint, rate=1.0, kinds=[faults.SHORTER]) as proxy:
+        monkeypatch.setenv("AWS_ENDPOINT_URL_STS", proxy.endpoint)
+        error = refusal(source(s3, prefix, role=ROLE))
+    assert (error.exit_code, error.what) == (3, "the provider's service does not answer")
+
+
 def test_the_bucket_is_a_store(s3: S3, prefix: str) -> None:
     store: Store = open_store(source(s3, prefix))
     assert store.listing() == []
