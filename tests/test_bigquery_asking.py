@@ -11,6 +11,7 @@ from connectors import gcp
 from connectors.base import ExportSource, Receipt
 from connectors.errors import DeliveryError
 from fixtures import make
+from tests.services import faults
 from tests.services.bigquery_rest import (
     BYTES,
     LOCATION,
@@ -199,6 +200,21 @@ def test_the_server_is_waited_for_as_long_as_it_asks(
     assert receipt.retries == slept.count(17.0) == 1
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_a_third_of_all_answers_may_be_spoiled(
+    bigquery_rest: BigQueryRest, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, seed: int
+) -> None:
+    monkeypatch.setattr(time, "sleep", lambda _: None)
+    bigquery_rest.table(SHOP)
+    bigquery_rest.page = 10
+    calm = fetched(source(bigquery_rest), tmp_path / "calm")
+    with faults.running(bigquery_rest.endpoint, seed=seed, rate=0.3) as proxy:
+        about = ExportSource(LOCATION, "gke_detailed", endpoint=proxy.endpoint)
+        receipt = fetched(about, tmp_path / "spoiled")
+    assert receipt.files[0].sha256 == calm.files[0].sha256
+    assert calm.calls < calm.calls + receipt.retries <= 4 * calm.calls
+
+
 def test_nobody_is_waited_for_all_day(bigquery_rest: BigQueryRest) -> None:
     bigquery_rest.table(SHOP)
     bigquery_rest.then(
@@ -268,6 +284,7 @@ def test_a_missing_permission_is_named_with_the_role_that_has_it(
     [
         (problem(404, "notFound", "Not found: Dataset x"), 2, "no such table or bucket"),
         (problem(403, "quotaExceeded", "Quota"), 3, "the provider's service does not answer"),
+        (problem(429, "quotaExceeded", "Quota"), 3, "the provider's service does not answer"),
         (problem(401, "authError", "x"), 3, "Google does not know who asks"),
         (
             problem(400, "invalidQuery", "Cannot query over table without a filter"),
