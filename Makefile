@@ -47,6 +47,7 @@ soak: .venv/services ## the long seeded campaigns
 
 bench: .venv/all ## speed and memory against a plain aggregation of the same files
 	$(BIN)/python -m tests.benchmarks.month
+	$(BIN)/python -m tests.benchmarks.fetching
 
 # ------------------------------------------------------------------------------------ make
 
