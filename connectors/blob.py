@@ -157,7 +157,10 @@ def _service(source: ExportSource, meter: Meter) -> "tuple[str, BlobServiceClien
     account = _below(source.endpoint, source.location)
     connection = _connection(source.location, account)
     if connection is not None:
-        service = BlobServiceClient.from_connection_string(connection, **settings(meter))
+        try:
+            service = BlobServiceClient.from_connection_string(connection, **settings(meter))
+        except ValueError:
+            raise _unusable(source.location, "one that names no account") from None
         own = account or _below(service.url.partition("?")[0], source.location)
         if own is not None:
             return own, service
@@ -181,15 +184,19 @@ def _connection(location: str, account: str | None) -> str | None:
     parts = dict(part.split("=", 1) for part in text.split(";") if "=" in part)
     named = {key.lower() for key in parts}
     if not named & {"accountkey", "sharedaccesssignature"}:
-        raise DeliveryError(
-            f"{CONNECTION} cannot be used",
-            exit_code=WRONG_USE,
-            where=location,
-            expected="a connection string of a storage account",
-            got="one without key or signature",
-            hint="copy it again, or unset it and sign in (az login)",
-        )
+        raise _unusable(location, "one without key or signature")
     if account is not None:
         parts = {key: value for key, value in parts.items() if key.lower() != "blobendpoint"}
         parts["BlobEndpoint"] = account
     return ";".join(f"{key}={value}" for key, value in parts.items())
+
+
+def _unusable(location: str, got: str) -> DeliveryError:
+    return DeliveryError(
+        f"{CONNECTION} cannot be used",
+        exit_code=WRONG_USE,
+        where=location,
+        expected="a connection string of a storage account",
+        got=got,
+        hint="copy it again, or unset it and sign in (az login)",
+    )

@@ -6,20 +6,22 @@ The links in Azure's answer carry a signature; they are used at once and never w
 
 import re
 from collections.abc import Iterator, Sequence
+from math import ceil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from connectors import asked, transfer
 from connectors.arm import Arm
-from connectors.azure_session import ABSENT, BAD, code_of, explained, refused
+from connectors.azure_session import ABSENT, BAD, BUSY, code_of, explained, refused, wait_of
 from connectors.base import Delivery, ExportSource, Meter, Progress, Receipt, RemoteFile
 from connectors.blob import body, settings
 from connectors.days import month_days
 from connectors.errors import UNREADABLE, WRONG_USE, DeliveryError
-from connectors.retry import Transient, persist
+from connectors.retry import PATIENCE, Transient, persist
 
 if TYPE_CHECKING:
     from azure.core.exceptions import AzureError
+    from azure.core.pipeline import PipelineResponse
     from azure.mgmt.costmanagement.models import CostDetailsOperationResults
 
 NAME = "cost-details.csv"
@@ -120,12 +122,17 @@ class ReportStore:
         first, last = month_days(self._month)
         last = min(last, asked.today())
         statuses = [0]
+
+        def note(answer: "PipelineResponse[Any, Any]") -> None:
+            statuses.append(answer.http_response.status_code)
+            _lengthen(answer.http_response)
+
         try:
             poller = self._arm.client.generate_cost_details_report.begin_create_operation(
                 self.location.strip("/"),
                 {"metric": kind, "timePeriod": {"start": f"{first}", "end": f"{last}"}},
                 retry_total=SDK_TRIES,
-                raw_response_hook=lambda answer: statuses.append(answer.http_response.status_code),
+                raw_response_hook=note,
             )
             report = poller.result()
         except AzureError as error:
@@ -168,6 +175,20 @@ class _Part:
         except AzureError as error:
             raise explained(error, self._uri, ROLE) from error
         return RemoteFile(NAME, self._uri, told.size, told.last_modified, told.etag.strip('"'))
+
+
+def _lengthen(answer: Any) -> None:
+    """Have Azure's client, which knows Retry-After alone, wait for the longest that is asked.
+
+    Raise `Transient` where no report is under way that waiting would save, or where there is no
+    patience for it: that client would wait all the same.
+    """
+    wait = wait_of(answer.headers)
+    if answer.status_code == BUSY and wait is not None:
+        if answer.request.method == "POST" or wait > PATIENCE:
+            answer.internal_response.close()
+            raise Transient(str(BUSY), wait)
+        answer.headers["Retry-After"] = str(ceil(wait))
 
 
 def _explained(error: "AzureError", where: str) -> DeliveryError | Transient:

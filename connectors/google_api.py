@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 BUSY = (408, 429, 502, 503, 504)
 PASSING = ("rateLimitExceeded", "userRateLimitExceeded", "backendError", "internalError")
 QUOTA = "quotaExceeded"
-WAIT_SECONDS = 180.0
+WAIT_SECONDS = PATIENCE + 60.0
+"""How long a call is tried: no less than a server may ask to wait, or waiting were in vain."""
 LOGIN = (
     "`gcloud auth application-default login`, or GOOGLE_APPLICATION_CREDENTIALS with the file of"
     " a service account"

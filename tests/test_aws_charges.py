@@ -70,6 +70,23 @@ def test_usage_by_what_it_is(
     assert found == {(row_kind, None if reason == "-" else reason, resource_kind): "1"}
 
 
+def test_claimed_volumes_whose_cluster_no_active_tag_names() -> None:
+    tags = {name: value for name, value in CLAIM.items() if "pvc" in name}
+    lost = usage("AmazonEC2", "EBS:VolumeUsage.gp3", "vol-1", resource_tags=tags)
+    found = usage("AmazonEC2", "EBS:VolumeUsage.gp3", "vol-2", resource_tags=CLAIM)
+    result = sliced(raw(lost, found))
+    assert kinds(result)["outside", "other_service", "other"] == "1"
+    assert result.findings.select("rule", "severity", "actual", "difference", "hint").rows() == [
+        (
+            "volume_without_cluster",
+            "warning",
+            "1 claimed volumes whose tags name no cluster",
+            "1.000000000000",
+            "activate the cost allocation tag KubernetesCluster",
+        )
+    ]
+
+
 @pytest.mark.parametrize(
     ("line_item_type", "cells", "effective", "billed"),
     [

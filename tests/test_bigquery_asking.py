@@ -6,10 +6,14 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
+import requests
+from google.api_core.exceptions import TooManyRequests
 
 from connectors import gcp
-from connectors.base import ExportSource, Receipt
+from connectors.base import ExportSource, Meter, Receipt
 from connectors.errors import DeliveryError
+from connectors.google_api import patience
+from connectors.retry import PATIENCE
 from fixtures import make
 from tests.services import faults
 from tests.services.bigquery_rest import (
@@ -213,6 +217,27 @@ def test_a_third_of_all_answers_may_be_spoiled(
         receipt = fetched(about, tmp_path / "spoiled")
     assert receipt.files[0].sha256 == calm.files[0].sha256
     assert calm.calls < calm.calls + receipt.retries <= 4 * calm.calls
+
+
+def test_after_the_longest_wait_the_server_is_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    now, meter = [0.0], Meter()
+    asked: list[float] = []
+
+    def sleep(wait: float) -> None:
+        now[0] += wait
+
+    def busy_once() -> str:
+        asked.append(now[0])
+        if len(asked) > 1:
+            return "an answer"
+        answer = requests.Response()
+        answer.headers["Retry-After"] = f"{PATIENCE:.0f}"
+        raise TooManyRequests("slow", response=answer)  # type: ignore[no-untyped-call]
+
+    monkeypatch.setattr(time, "sleep", sleep)
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    assert patience(meter)(busy_once)() == "an answer"
+    assert (asked[1] >= PATIENCE, meter.retries) == (True, 1)
 
 
 def test_nobody_is_waited_for_all_day(bigquery_rest: BigQueryRest) -> None:

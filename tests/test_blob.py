@@ -180,7 +180,7 @@ def test_a_wrong_key(blobs: Blobs, container: Any, monkeypatch: pytest.MonkeyPat
     assert (error.exit_code, error.got) == (3, "AuthorizationFailure")
 
 
-@pytest.mark.parametrize("text", ["AccountName=a", f"nonsense {SECRET}"])
+@pytest.mark.parametrize("text", ["AccountName=a", f"nonsense {SECRET}", f"AccountKey={SECRET}"])
 def test_a_connection_string_that_is_none(
     container: Any, monkeypatch: pytest.MonkeyPatch, text: str
 ) -> None:

@@ -353,6 +353,14 @@ def test_rules_that_never_apply_and_clusters_without_operator() -> None:
     assert checked.exit_code == 0
 
 
+def test_labels_that_no_active_tag_brings() -> None:
+    rules = '[[team_rule]]\nlabel = "owner"\n'
+    (row,) = of(examined(AWS + rules), "teams")
+    assert (row.status, row.cluster_id) == ("warning", EXAMPLE)
+    assert row.hint is not None
+    assert "activated it as a cost allocation tag" in row.hint
+
+
 def test_a_bill_without_clusters() -> None:
     kept = [line for line in AZURE.splitlines() if not line.startswith(("split", "clusters"))]
     bill = Path("exports/azure-lab/costs/acme-lab_0.csv")
@@ -382,7 +390,7 @@ def test_the_month_is_the_newest_raw_one_else_the_last_full_one(tmp_path: Path) 
 @pytest.mark.parametrize("provider", PROVIDERS)
 def test_every_provider_tells_the_step_for_every_check(provider: str) -> None:
     steps = guide(provider).STEPS
-    assert set(steps) == {"node_reserve", "split_coverage"}
+    assert set(steps) - set(doctor.STEPS) == {"node_reserve", "split_coverage"}
     asked_by_queries = set(queries.names("doctor")) | {"split_gap", "operator"}
     assert asked_by_queries == set(steps) | set(doctor.STEPS)
 

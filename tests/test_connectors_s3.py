@@ -4,7 +4,10 @@ import hashlib
 import io
 import json
 import random
+import signal
 import socket
+import subprocess
+import sys
 from contextlib import closing, suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -17,6 +20,7 @@ from connectors.base import Delivery, ExportSource, Receipt, RemoteFile, Store, 
 from connectors.errors import DeliveryError
 from connectors.places import open_store
 from connectors.retry import Transient
+from tests.conftest import ROOT
 from tests.services import faults
 from tests.services.seaweedfs import KEY, ROLE, S3, SECRET, STRANGER
 
@@ -232,6 +236,38 @@ def test_a_fetch_that_broke_off_continues(
     assert receipt.files[0].sha256 == hashlib.sha256(BIG).hexdigest()
     assert receipt.manifest is not None
     assert receipt.bytes == len(BIG) - 3 * RANGE + receipt.manifest.size
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from connectors import aws, transfer
+from connectors.base import ExportSource
+
+def kill(name, done, size):
+    if done > 3.5 * transfer.RANGE_BYTES:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+location, endpoint, month, into, bytes_of_a_range = sys.argv[1:]
+transfer.RANGE_BYTES, transfer.WORKERS = int(bytes_of_a_range), 1
+source = ExportSource(location, "cur2", endpoint=endpoint)
+aws.fetch(source, aws.discover(source, month)[0], Path(into), kill)
+"""
+
+
+def test_a_fetch_that_was_killed_continues(
+    s3: S3, prefix: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(transfer, "RANGE_BYTES", RANGE)
+    where, delivery = big(s3, prefix)
+    asked = (where.location, s3.endpoint, MONTH, str(tmp_path), str(RANGE))
+    killed = subprocess.run([sys.executable, "-c", KILLED, *asked], cwd=ROOT, check=False)
+    assert killed.returncode == -signal.SIGKILL
+    assert list((tmp_path / MONTH).glob("[!.]*")) == []
+    receipt = aws.fetch(where, delivery, tmp_path, silent)
+    assert receipt.files[0].sha256 == hashlib.sha256(BIG).hexdigest()
+    assert receipt.manifest is not None
+    assert receipt.bytes <= len(BIG) - 2 * RANGE + receipt.manifest.size
 
 
 @pytest.mark.parametrize("seed", range(3))

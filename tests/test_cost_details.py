@@ -1,5 +1,6 @@
 """A month's charges without an export: the Cost Details report."""
 
+import time
 from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
@@ -177,6 +178,37 @@ def test_a_busy_service_is_asked_again(reports: Arm, links: list[str], tmp_path:
     reports.then(REPORT, problem(429, "429", "?", **waits))
     receipt = fetched(source(reports), tmp_path)
     assert (len(receipt.files), receipt.retries) == (2, 1)
+
+
+@pytest.mark.parametrize("call", [REPORT, POLL])
+def test_the_longest_wait_counts(
+    reports: Arm,
+    links: list[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    call: str,
+) -> None:
+    slept: list[float] = []
+
+    def noted(_: int, wait: float) -> float:
+        slept.append(wait)
+        return 0.0
+
+    monkeypatch.setattr(time, "sleep", slept.append)
+    monkeypatch.setattr(retry, "_wait", noted)
+    reports.known.reports = links
+    waits = {"Retry_After": "1", "x_ms_ratelimit_microsoft.costmanagement_entity_retry_after": "7"}
+    reports.then(call, problem(429, "429", "?", **waits))
+    fetched(source(reports), tmp_path)
+    assert slept.count(7.0) == 1
+    assert len(reports.asked(REPORT)) == (2 if call == REPORT else 1)
+
+
+def test_a_wait_longer_than_patience_ends_at_once(reports: Arm, tmp_path: Path) -> None:
+    reports.then(POLL, problem(429, "429", "?", Retry_After="3600"))
+    error = refusal(fetched, source(reports), tmp_path)
+    assert error.exit_code == 3
+    assert error.got == "429 (1 try); the server asks to wait 3600 s"
 
 
 def test_a_link_that_expired(reports: Arm, links: list[str], tmp_path: Path) -> None:
