@@ -282,7 +282,7 @@ def test_a_third_of_the_answers_spoiled_gives_the_same_bytes(
     assert again == delivery
     assert receipt.files[0].sha256 == hashlib.sha256(BIG).hexdigest()
     assert 7 <= receipt.calls <= 7 * 4
-    assert receipt.calls == 7 + receipt.retries
+    assert receipt.calls <= 7 + receipt.retries  # a break after the last byte costs no call
     assert receipt.bytes >= len(BIG)
 
 

@@ -82,10 +82,23 @@ def test_most_of_a_sub_account_in_the_other_source_too() -> None:
     ]
 
 
-def test_a_half_is_not_most() -> None:
-    charges = [*days("a", "1", "i-1", 1, 2, 3, 4), *days("b", "1", "i-1", 3, 4, 5, 6)]
-    assert refused(*charges) == []
-    assert len(refused(*charges, *days("b", "1", "i-1", 2))) == 1
+def test_a_sub_account_that_changes_its_payer_is_in_both_on_one_day() -> None:
+    before = [*days("a", "1", "i-1", *range(1, 16)), *days("a", "1", "i-2", 15)]
+    after = [*days("b", "1", "i-1", *range(15, 32)), *days("b", "1", "i-2", 15)]
+    assert refused(*before, *after) == []
+    ((_, got),) = refused(*before, *after, *days("b", "1", "i-1", 14))
+    assert got == "sub account 1: 3 resource-days in both, 6 rows, 2026-10-14 to 2026-10-15"
+
+
+def test_half_of_one_day_is_not_most() -> None:
+    charges = [*days("a", "1", "i-1", 1), *days("a", "1", "i-2", 1), *days("a", "1", "i-3", 1)]
+    assert refused(*charges, *days("b", "1", "i-1", 1, 2), *days("b", "1", "i-4", 1, 2)) == []
+
+
+def test_payers_and_accounts_side_by_side_are_run() -> None:
+    """Two payers of AWS, three billing accounts of Google: nothing of one is in another."""
+    charges = [row for name in "abc" for row in days(name, f"{name}1", f"i-{name}", 1, 2, 3)]
+    assert refused(*charges, among="abc") == []
 
 
 def test_the_smaller_one_decides() -> None:

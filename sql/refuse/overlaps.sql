@@ -1,8 +1,10 @@
 -- overlaps: which sources bill the same resources on the same days, so that a bill counts twice.
 --
 -- reads    resource_days
--- returns  a row for each two sources of a provider and each sub account of which one has more
---          than half of its resource-days in the other too; rows are those of both sources
+-- returns  a row for each two sources of a provider and each sub account of which one has
+--          resources of several days in the other too, or more than half of its resource-days;
+--          rows are those of both sources
+-- how      a sub account that changes its payer is in both on one day, the day of the change
 WITH
 days AS (
     SELECT
@@ -36,6 +38,7 @@ compared AS (
         greatest(one.source, other.source) AS second_source,
         one.source,
         count(*) AS shared,
+        count(DISTINCT one.charge_date) AS days_shared,
         sum(one.row_count + other.row_count) AS row_count,
         min(one.charge_date) AS first_day,
         max(one.charge_date) AS last_day
@@ -75,5 +78,5 @@ INNER JOIN counted
         AND compared.source = counted.source
         AND compared.sub_account_id IS NOT DISTINCT FROM counted.sub_account_id
 GROUP BY ALL
-HAVING bool_or(2 * compared.shared > counted.pairs)
+HAVING bool_or(2 * compared.shared > counted.pairs OR compared.days_shared > 1)
 ORDER BY ALL
