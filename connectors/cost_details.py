@@ -1,11 +1,14 @@
 """A month's charges without an export: the Cost Details report, generated when it is asked for.
 
 Made for small accounts: one month a report, 13 months back, subscriptions and billing scopes.
-The links in Azure's answer carry a signature; they are used at once and never written down.
+The links in Azure's answer carry a signature; they are used at once and never written down. What
+is written down until all of a report is here is its name, to be asked for its links again.
 """
 
+import hashlib
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from math import ceil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,7 +20,7 @@ from connectors.base import Delivery, ExportSource, Meter, Progress, Receipt, Re
 from connectors.blob import body, settings
 from connectors.days import month_days
 from connectors.errors import UNREADABLE, WRONG_USE, DeliveryError
-from connectors.retry import PATIENCE, Transient, persist
+from connectors.retry import PATIENCE, Transient, UnansweredError, persist
 
 if TYPE_CHECKING:
     from azure.core.exceptions import AzureError
@@ -32,6 +35,8 @@ ROLE = "the role Cost Management Reader (or a billing role that may see charges)
 LIMITS = "a report goes back 13 months and is for EA and MCA accounts; else set up an export"
 NO_DATA, NO_CONTENT = "NoDataFound", 204
 SDK_TRIES = 3
+OPERATION = re.compile(r"[\w-]+")
+OPERATIONS = re.compile(r"/costDetailsOperationResults/([\w-]+)(?:\?|$)", re.IGNORECASE)
 
 
 def discover(source: ExportSource, month: str) -> Delivery:
@@ -70,6 +75,7 @@ class ReportStore:
         self.location = source.location
         self.meter = Meter()
         self._month = month
+        self._operation = ""
         self._arm = Arm(source, self.meter, _explained)
 
     def listing(self) -> list[RemoteFile]:
@@ -85,19 +91,49 @@ class ReportStore:
         raise DeliveryError("a report is not read at once", exit_code=UNREADABLE, where=file.uri)
 
     def copy(self, file: RemoteFile, target: Path, progress: Progress) -> str:
-        """Write the parts of the report beside each other; return the first one's sha256."""
-        links = self._links(file.etag or "")
-        parts = [asked.part_name(target, number) for number in range(len(links))]
-        for link, part in zip(links, parts, strict=True):
-            found = _Part(link, self.meter)
-            transfer.download(
-                found, found.file, part, lambda _, done, size: progress(target.name, done, size)
-            )
-        return asked.publish(target, parts)
+        """Write the parts of the report beside each other; return the first one's sha256.
 
-    def _links(self, kind: str) -> Sequence[str]:
-        """Return the addresses of the parts, once Azure has written the report."""
-        report = persist(lambda: self._report(kind), meter=self.meter, what=self.location)
+        A report that an earlier try has generated is used as long as Azure gives it, and what is
+        here of it stays.
+        """
+        if target.exists():
+            return asked.sha256_of(target)
+        parts = self._remembered(target) or self._generated(file.etag or "", target)
+        return asked.publish(target, [part.copy(target, progress) for part in parts])
+
+    def _remembered(self, target: Path) -> "list[_Part]":
+        """Return the parts of the report that was generated; none where it is gone."""
+        note = _note(target)
+        operation = note.read_text(encoding="utf-8") if note.exists() else ""
+        if OPERATION.fullmatch(operation) is None:
+            return []
+        ask = self._arm.client.generate_cost_details_report.begin_get_operation_results
+        try:
+            return self._parts(partial(ask, self.location.strip("/"), operation))
+        except UnansweredError:
+            raise
+        except DeliveryError:
+            return []
+
+    def _generated(self, kind: str, target: Path) -> "list[_Part]":
+        """Return the parts of a new report, and note which one it is; its links stay unwritten."""
+        first, last = month_days(self._month)
+        period = {"start": f"{first}", "end": f"{min(last, asked.today())}"}
+        ask = self._arm.client.generate_cost_details_report.begin_create_operation
+        body = {"metric": kind, "timePeriod": period}
+        parts = self._parts(partial(ask, self.location.strip("/"), body))
+        for left in target.parent.glob(f".*{target.name}*"):
+            left.unlink()
+        _note(target).write_text(self._operation, encoding="utf-8")
+        return parts
+
+    def _parts(self, begin: Callable[..., Any]) -> "list[_Part]":
+        """Return the parts of a report, once Azure has written it."""
+        return [_Part(link, self.meter) for link in self._links(begin)]
+
+    def _links(self, begin: Callable[..., Any]) -> Sequence[str]:
+        """Return the addresses of the parts."""
+        report = persist(lambda: self._report(begin), meter=self.meter, what=self.location)
         state = str(report.get("status")) if report else NO_DATA
         if state == NO_DATA:
             raise DeliveryError(
@@ -115,26 +151,21 @@ class ReportStore:
             raise self._incomplete(state, len(links))
         return links
 
-    def _report(self, kind: str) -> "CostDetailsOperationResults | None":
+    def _report(self, begin: Callable[..., Any]) -> "CostDetailsOperationResults | None":
         """Return what Azure says of a report it has generated; None where it has no content."""
         from azure.core.exceptions import AzureError
 
-        first, last = month_days(self._month)
-        last = min(last, asked.today())
         statuses = [0]
 
         def note(answer: "PipelineResponse[Any, Any]") -> None:
             statuses.append(answer.http_response.status_code)
             _lengthen(answer.http_response)
+            found = OPERATIONS.search(answer.http_response.headers.get("Location", ""))
+            self._operation = found[1] if found else self._operation
 
         try:
-            poller = self._arm.client.generate_cost_details_report.begin_create_operation(
-                self.location.strip("/"),
-                {"metric": kind, "timePeriod": {"start": f"{first}", "end": f"{last}"}},
-                retry_total=SDK_TRIES,
-                raw_response_hook=note,
-            )
-            report = poller.result()
+            poller = begin(retry_total=SDK_TRIES, raw_response_hook=note)
+            report: CostDetailsOperationResults = poller.result()
         except AzureError as error:
             raise _explained(error, self.location) from error
         except ValueError as error:
@@ -167,6 +198,20 @@ class _Part:
         """Yield the bytes of the part from `start` to `stop` (exclusive)."""
         return body(self._blob, file, ROLE, offset=start, length=stop - start)
 
+    def copy(self, target: Path, progress: Progress) -> Path:
+        """Copy the part, unless it is here whole; return where it waits for the others."""
+        identity = f"{self._uri}\n{self.file.etag}".encode()
+        name = hashlib.sha256(identity).hexdigest()[:12]
+        whole = target.with_name(f".{target.name}.{name}")
+        if whole.exists() and whole.stat().st_size == self.file.size:
+            progress(target.name, self.file.size, self.file.size)
+            return whole
+        begun = whole.with_name(f"{whole.name}.begun")
+        transfer.download(
+            self, self.file, begun, lambda _, done, size: progress(target.name, done, size)
+        )
+        return begun.replace(whole)
+
     def _look(self) -> RemoteFile:
         from azure.core.exceptions import AzureError
 
@@ -175,6 +220,11 @@ class _Part:
         except AzureError as error:
             raise explained(error, self._uri, ROLE) from error
         return RemoteFile(NAME, self._uri, told.size, told.last_modified, told.etag.strip('"'))
+
+
+def _note(target: Path) -> Path:
+    """Return where the name of a generated report is noted until all of it is here."""
+    return target.with_name(f".{target.name}.report")
 
 
 def _lengthen(answer: Any) -> None:
@@ -193,7 +243,7 @@ def _lengthen(answer: Any) -> None:
 
 def _explained(error: "AzureError", where: str) -> DeliveryError | Transient:
     """Return what an error of the report means: Azure also refuses what it cannot report."""
-    if getattr(error, "status_code", None) in (BAD, ABSENT):
+    if getattr(error, "status_code", None) in (NO_CONTENT, BAD, ABSENT):
         got = f"{getattr(error, 'status_code', '')} {code_of(error)}".strip()
         return refused("Azure has no cost report of this scope and month", where, got, LIMITS)
     return explained(error, where, ROLE)

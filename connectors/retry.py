@@ -31,6 +31,10 @@ class Transient(Exception):  # noqa: N818
         self.wait = wait
 
 
+class UnansweredError(DeliveryError):
+    """Given up: what was asked for may well be there."""
+
+
 def seconds(asked: str | None) -> float | None:
     """Return the seconds that a Retry-After header asks to wait; None where it says nothing."""
     text = (asked or "").strip()
@@ -53,7 +57,7 @@ def persist(
 ) -> T:
     """Return what `call` returns, called again while it raises `Transient`.
 
-    Raise `DeliveryError` (exit code 3) that names `what` and the last cause after `tries`, or
+    Raise `UnansweredError` (exit code 3) that names `what` and the last cause after `tries`, or
     where the server asks for more patience than there is.
     """
     for attempt in range(tries):
@@ -74,9 +78,9 @@ def _wait(attempt: int, asked: float | None) -> float:
     return chance if asked is None else asked + min(chance, 1.0)
 
 
-def _given_up(what: str, tries: int, last: Transient) -> DeliveryError:
+def _given_up(what: str, tries: int, last: Transient) -> UnansweredError:
     asked = f"; the server asks to wait {last.wait:.0f} s" if last.wait else ""
-    return DeliveryError(
+    return UnansweredError(
         "the provider's service does not answer",
         exit_code=UNREADABLE,
         where=what,

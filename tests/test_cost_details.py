@@ -12,7 +12,7 @@ from connectors import arm as client
 from connectors import asked, azure, retry, transfer
 from connectors.base import ExportSource, Receipt, silent
 from connectors.errors import DeliveryError
-from tests.services.arm import IDENTITY, TOKEN, Arm, problem
+from tests.services.arm import IDENTITY, OPERATIONS, TOKEN, Arm, problem
 from tests.services.azurite import ACCOUNT, KEY, Blobs
 from tests.services.web import Answer
 
@@ -20,7 +20,7 @@ MONTH = "2026-10"
 SUBSCRIPTION = "/subscriptions/11111111-2222-3333-4444-555555555555"
 PROFILE = "/providers/Microsoft.Billing/billingAccounts/a:b_2019-05-31/billingProfiles/ABCD-EFGH"
 REPORT = "/providers/Microsoft.CostManagement/generateCostDetailsReport"
-POLL = "/operationResults/report"
+POLL = f"{OPERATIONS}/report"
 PARTS = {"part-0.csv": b"date,cost\n10/01/2026,1\n" * 100_000, "part-1.csv": b"date,cost\n"}
 
 
@@ -114,6 +114,90 @@ def test_a_second_fetch_asks_nothing(reports: Arm, links: list[str], tmp_path: P
     assert reports.calls == []
     fetched(source(reports, metric="amortized"), tmp_path)
     assert [call.json["metric"] for call in reports.asked(REPORT)] == ["AmortizedCost"]
+
+
+class PulledPlugError(Exception):
+    """Somebody pulled the plug."""
+
+
+def broken_off(arm: Arm, into: Path) -> None:
+    """Fetch, and pull the plug when the first part is there."""
+    (delivery,) = azure.discover(source(arm), MONTH)
+    sizes: list[int] = []
+
+    def pull(_: str, __: int, size: int) -> None:
+        sizes.append(size)
+        if sizes[0] != size:
+            raise PulledPlugError
+
+    with pytest.raises(PulledPlugError):
+        azure.fetch(source(arm), delivery, into, pull)
+    for path in (path for path in into.rglob("*") if path.is_file()):
+        assert not any(secret in path.read_bytes() for secret in (b"sig=", TOKEN.encode()))
+
+
+def copies_of(receipt: Receipt, into: Path) -> list[bytes]:
+    folder = into / MONTH / receipt.delivery
+    assert sorted(path.name for path in folder.iterdir()) == sorted(
+        ["receipt.json", *(file.name for file in receipt.files)]
+    )
+    return [(folder / file.name).read_bytes() for file in receipt.files]
+
+
+@pytest.mark.parametrize("swapped", [False, True])
+def test_a_report_whose_copy_broke_off_is_not_generated_again(
+    reports: Arm,
+    links: list[str],
+    tmp_path: Path,
+    swapped: bool,
+) -> None:
+    first, second = PARTS.values()
+    reports.known.reports = links
+    broken_off(reports, tmp_path)
+    reports.known.reports = links[::-1] if swapped else links
+    receipt = fetched(source(reports), tmp_path)
+    assert len(reports.asked(REPORT)) == 1
+    assert receipt.bytes == len(second)
+    assert copies_of(receipt, tmp_path) == ([second, first] if swapped else [first, second])
+
+
+@pytest.mark.parametrize(
+    "gone",
+    [problem(404, "NotFound", "?"), Answer(204), Answer(body={"status": "NoDataFound"})],
+)
+def test_a_report_that_is_gone_is_generated_again(
+    reports: Arm, links: list[str], tmp_path: Path, gone: Answer
+) -> None:
+    reports.known.reports = links
+    broken_off(reports, tmp_path)
+    reports.known.reports = links[1:]
+    reports.then(POLL, gone)
+    receipt = fetched(source(reports), tmp_path)
+    assert len(reports.asked(REPORT)) == 2
+    assert copies_of(receipt, tmp_path) == [PARTS["part-1.csv"]]
+
+
+def test_a_report_whose_links_expired_is_generated_again(
+    reports: Arm, links: list[str], tmp_path: Path
+) -> None:
+    reports.known.reports = links
+    broken_off(reports, tmp_path)
+    expired = [{"blobLink": link.replace("sig=", "sig=AAAA")} for link in links]
+    reports.then(POLL, Answer(body={"status": "Completed", "manifest": {"blobs": expired}}))
+    assert copies_of(fetched(source(reports), tmp_path), tmp_path) == list(PARTS.values())
+    assert len(reports.asked(REPORT)) == 2
+
+
+def test_a_report_that_is_not_told_of_is_not_generated_again(
+    reports: Arm, links: list[str], tmp_path: Path
+) -> None:
+    reports.known.reports = links
+    broken_off(reports, tmp_path)
+    reports.then(POLL, problem(429, "429", "?", Retry_After="3600"))
+    error = refusal(fetched, source(reports), tmp_path)
+    assert (error.exit_code, len(reports.asked(REPORT))) == (3, 1)
+    fetched(source(reports), tmp_path)
+    assert len(reports.asked(REPORT)) == 1
 
 
 def test_a_month_that_goes_on_is_asked_until_today(

@@ -18,6 +18,7 @@ from tests.services.web import Answer, Fake, Request, serving
 TOKEN = "planted-token-of-azure"  # noqa: S105 - the tests' own server
 IDENTITY = "planted-header-of-the-identity"
 SPLIT_COLUMNS = ("Cost", "CostUSD", "Namespace", "Cluster", "ServiceCategory", "Currency")
+OPERATIONS = "/providers/Microsoft.CostManagement/costDetailsOperationResults"
 NUMBERS = ("Cost", "CostUSD")
 
 
@@ -77,7 +78,7 @@ class Arm(Fake):
             ("/providers/Microsoft.ContainerService/managedClusters", self._clusters),
             ("/providers/Microsoft.CostManagement/query", self._query),
             ("/providers/Microsoft.CostManagement/generateCostDetailsReport", self._report),
-            ("/operationResults/report", self._poll),
+            (f"{OPERATIONS}/report", self._poll),
         ):
             if request.path.endswith(name):
                 return answer(request)
@@ -141,7 +142,7 @@ class Arm(Fake):
         self._polls = 0
         scope = request.path.partition("/providers/Microsoft.CostManagement/")[0]
         version = request.query["api-version"]
-        where = f"{request.base}{scope}/operationResults/report?api-version={version}"
+        where = f"{request.base}{scope}{OPERATIONS}/report?api-version={version}"
         return Answer(202, headers={"Location": where, "Retry-After": "1"})
 
     def _poll(self, request: Request) -> Answer:
