@@ -1,7 +1,9 @@
 """Azure's credentials, and what the errors of its clients mean."""
 
 import re
+from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from connectors.base import Meter
 from connectors.errors import UNREADABLE, WRONG_USE, DeliveryError
@@ -64,6 +66,15 @@ def refuse_http(address: str) -> None:
     if not address.lower().startswith("https://"):
         hint = "correct `location` or `endpoint` of the source"
         raise refused("a token is not sent over plain http", address, "http", hint, WRONG_USE)
+
+
+def is_loopback(address: str) -> bool:
+    """Tell whether what is sent to an address stays on this machine."""
+    host = urlsplit(address).hostname or ""
+    try:
+        return host == "localhost" or ip_address(host).is_loopback
+    except ValueError:
+        return False
 
 
 def counted(meter: Meter) -> dict[str, Any]:

@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import unquote
 
 from connectors import transfer
-from connectors.azure_session import AbsentError, counted, credential, explained, refuse_http
+from connectors.azure_session import (
+    AbsentError,
+    counted,
+    credential,
+    explained,
+    is_loopback,
+    refuse_http,
+)
 from connectors.base import ExportSource, Meter, Progress, RemoteFile
 from connectors.errors import WRONG_USE, DeliveryError
 from connectors.retry import persist
@@ -161,12 +168,23 @@ def _service(source: ExportSource, meter: Meter) -> "tuple[str, BlobServiceClien
             service = BlobServiceClient.from_connection_string(connection, **settings(meter))
         except ValueError:
             raise _unusable(source.location, "one that names no account") from None
+        _refuse_open(service.url)
         own = account or _below(service.url.partition("?")[0], source.location)
         if own is not None:
             return own, service
     account = account or "/".join(source.location.split("/")[:3])
     refuse_http(account)
     return account, BlobServiceClient(account, credential=credential(), **settings(meter))
+
+
+def _refuse_open(address: str) -> None:
+    """Refuse to send a signature, which is in the address, where others could read it.
+
+    Raise `DeliveryError` (exit code 2).
+    """
+    plain, _, signature = address.partition("?")
+    if signature and not is_loopback(plain):
+        refuse_http(plain)
 
 
 def _below(address: str | None, location: str) -> str | None:

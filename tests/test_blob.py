@@ -197,6 +197,33 @@ def test_a_token_is_not_sent_over_plain_http(
     assert (error.exit_code, error.what) == (2, "a token is not sent over plain http")
 
 
+@pytest.mark.parametrize(
+    ("host", "refused"),
+    [
+        ("http://a.example", True),
+        ("HTTP://192.0.2.7:80/a", True),
+        ("http://127.0.0.1.a.example", True),
+        ("https://a.example", False),
+        ("http://127.0.0.1:1/a", False),
+        ("http://[::1]:1/a", False),
+        ("http://localhost:1/a", False),
+    ],
+)
+@pytest.mark.parametrize("given", [True, False])
+def test_a_signature_is_not_sent_over_plain_http(
+    monkeypatch: pytest.MonkeyPatch, host: str, refused: bool, given: bool
+) -> None:
+    signature = f"SharedAccessSignature=sv=2026-10-06&sig={SECRET}"
+    monkeypatch.setenv(CONNECTION, f"BlobEndpoint={host};{signature}")
+    there = source(f"{host}/c/p", endpoint=host if given else None)
+    if not refused:
+        assert BlobStore(there).location == f"{host}/c/p"
+        return
+    error = refusal(BlobStore, there)
+    assert (error.exit_code, (error.where or "").rstrip("/")) == (2, host)
+    assert error.what == "a token is not sent over plain http"
+
+
 def test_the_key_of_another_account_is_not_used(
     container: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
