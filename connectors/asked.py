@@ -72,7 +72,9 @@ def fetch(store: Store, delivery: Delivery, into: Path, progress: Progress) -> R
     files = [_came(folder, file, names) for file in delivery.files]
     known = receipt.model_copy(update={"files": tuple(it for found in files for it in found)})
     text = known.model_dump_json(indent=2) + "\n"
-    (folder / raw.RECEIPT).write_text(text, encoding="utf-8")
+    written = folder / f".{raw.RECEIPT}"
+    written.write_text(text, encoding="utf-8")
+    written.replace(folder / raw.RECEIPT)
     return known
 
 

@@ -50,10 +50,11 @@ def _receipt(target: Path) -> Receipt | None:
     """Return the receipt of a copy that is still whole, else None."""
     try:
         receipt = Receipt.model_validate_json((target / RECEIPT).read_bytes())
-        sizes = [(target / file.name).stat().st_size for file in receipt.files]
+        copies = (*receipt.files, *([receipt.manifest] if receipt.manifest else []))
+        whole = all((target / file.name).stat().st_size == file.size for file in copies)
     except (OSError, ValueError):
         return None
-    return receipt if sizes == [file.size for file in receipt.files] else None
+    return receipt if whole else None
 
 
 def _remove_leftovers(target: Path) -> None:

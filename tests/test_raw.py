@@ -1,6 +1,7 @@
 """A fetch that broke off continues, and shows nothing before it is whole."""
 
 import hashlib
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -73,6 +74,19 @@ def test_a_receipt_from_before_there_were_meters_still_counts(tmp_path: Path) ->
     store = Shelf()
     assert fetched(store, tmp_path).fetched_at == receipt.fetched_at
     assert store.copied == []
+
+
+@pytest.mark.parametrize("damage", [Path.unlink, lambda path: path.write_bytes(b"")])
+def test_a_copy_whose_manifest_is_damaged_is_copied_again(
+    tmp_path: Path, damage: Callable[[Path], object]
+) -> None:
+    manifest = at("manifest.json")
+    what = replace(delivery(), manifest=manifest)
+    fetched(Shelf(), tmp_path, what)
+    (copy,) = tmp_path.rglob(manifest.path)
+    damage(copy)
+    fetched(Shelf(), tmp_path, what)
+    assert copy.read_bytes() == manifest.path.encode()
 
 
 def test_nothing_is_seen_of_a_fetch_that_broke_off_and_the_rest_follows(tmp_path: Path) -> None:
