@@ -1,26 +1,30 @@
 """Google's detailed Cloud Billing export, asked for in BigQuery itself.
 
-SQL selects and filters, nothing else: no sum of money, no cast. The answer for a month is one
-Parquet file with the columns as the table holds them. Whether a month changed is told by its
-newest `export_time`, which never goes back, the number of its rows, and the question itself: a
-table that gained a column is asked again.
+SQL selects and filters, nothing else: no sum of money, no cast. The answer for a month is Parquet
+files with the columns as the table holds them. Whether a month changed is told by its newest
+`export_time`, which never goes back, the number of its rows, and the question itself: a table
+that gained a column is asked again.
+
+A copy that broke off goes on with the same job as long as Google keeps its rows, 24 hours: they
+are not paid twice. It goes on by REST, where rows have numbers; the Storage API promises no order,
+so what came by it is read again.
 """
 
 import hashlib
 import sys
 from collections.abc import Iterator
-from contextlib import closing
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from connectors import asked
 from connectors.base import Delivery, ExportSource, Meter, Progress, Receipt, RemoteFile
 from connectors.billing_table import Question, refuse_name, refuse_schema
 from connectors.errors import UNREADABLE, WRONG_USE, DeliveryError
-from connectors.google_api import open_session, patience, told
+from connectors.google_api import is_gone, open_session, patience, told
+from connectors.table_pages import Job, Pages
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -32,13 +36,14 @@ if TYPE_CHECKING:
 USD_PER_TIB = 6.25
 STREAMS = 2
 PAGE_ROWS = 10_000
+FILE_ROWS = 200_000
 GROUP_BYTES = 64 << 20
 CALL_SECONDS = 120.0
 JOB_SECONDS = 1800.0
 
 
 class BigQueryStore:
-    """One invoice month of a table, as a store of one Parquet file."""
+    """One invoice month of a table, as a store of one file in several pages."""
 
     def __init__(self, source: ExportSource, month: str) -> None:
         """Raise `DeliveryError` (exit code 2) where the name is none of a detailed table."""
@@ -50,7 +55,7 @@ class BigQueryStore:
 
     def listing(self) -> list[RemoteFile]:
         """Return the file of the month, its size unknown (0); none where there is no row of it."""
-        answer = self._ask(self._question.newest())
+        answer = self._answer(self._ask(self._question.newest()))
         with told(self.location, "bigquery.tables.getData"):
             (row,) = answer
         if not row["found"]:
@@ -71,25 +76,65 @@ class BigQueryStore:
         return None
 
     def read(self, file: RemoteFile) -> bytes:
-        """Return the content of the file."""
+        """Return the first page of the file."""
         with TemporaryDirectory() as folder:
             target = Path(folder, file.path)
             self.copy(file, target, lambda *_: None)
             return target.read_bytes()
 
     def copy(self, file: RemoteFile, target: Path, progress: Progress) -> str:
-        """Write the rows of the month to `target` and return its sha256."""
-        answer = self._ask(self._question.rows(), until=file.modified)
-        expected, written = int((file.etag or "").split(" ")[1]), 0
-        with closing(_Parquet(target)) as parquet:
-            for batch in self._batches(answer):
-                parquet.add(batch)
-                written += batch.num_rows
-                self.meter.add(bytes=batch.nbytes)
-                progress(target.name, parquet.bytes, parquet.bytes * expected // max(written, 1))
-        if written != expected:
+        """Write the rows of the month as pages beside each other; return the first one's sha256."""
+        pages = Pages(target, FILE_ROWS, GROUP_BYTES)
+        batches = self._continued(pages)
+        if batches is None:
+            batches = self._begun(pages, file.modified)
+        expected, held = int((file.etag or "").split(" ")[1]), pages.rows
+        size = came = 0
+        for batch in pages.write(batches):
+            size, came = size + batch.nbytes, came + batch.num_rows
+            self.meter.add(bytes=batch.nbytes)
+            progress(target.name, size * (held + came) // came, size * expected // came)
+        if pages.rows != expected:
+            written = pages.rows
+            pages.forget()
             raise self._changed(expected, written)
-        return asked.sha256_of(target)
+        return asked.publish(target, pages.parts)
+
+    def _begun(self, pages: Pages, until: datetime | None) -> "Iterator[pa.RecordBatch]":
+        """Ask for the rows; return them from the first."""
+        job = self._ask(self._question.rows(), until)
+        storage = None if self._source.endpoint else _storage(self._session[0])
+        pages.note(_noted(job, ordered=storage is None))
+        return self._batches(self._answer(job), storage)
+
+    def _continued(self, pages: Pages) -> "Iterator[pa.RecordBatch] | None":
+        """Return the rows after those of the pages; none where it failed or they are gone."""
+        from google.api_core.exceptions import ClientError
+
+        if pages.job is None:
+            return None
+        with told(self.location, "bigquery.tables.getData"):
+            try:
+                job = self._reopened(pages.job)
+                if job.error_result is None:
+                    answer = self._results(job, pages.rows)
+                    pages.note(_noted(job, ordered=True))
+                    return self._batches(answer, None)
+            except ClientError as error:
+                if not is_gone(error):
+                    raise
+        pages.forget()
+        return None
+
+    def _reopened(self, known: Job) -> "QueryJob":
+        job: QueryJob = self._client.get_job(  # type: ignore[assignment]
+            known.id,
+            project=known.project,
+            location=known.location,
+            retry=patience(self.meter),
+            timeout=CALL_SECONDS,
+        )
+        return job
 
     # ------------------------------------------------------------------------- the asking
 
@@ -119,13 +164,12 @@ class BigQueryStore:
         refuse_schema(self.location, table)
         return Question(table, self._month)
 
-    def _ask(self, sql: str, until: datetime | None = None) -> "RowIterator":
-        """Return the answer to a query; what it costs is told before, and refused if too much."""
+    def _ask(self, sql: str, until: datetime | None = None) -> "QueryJob":
+        """Return the job of a query; what it costs is told before, and refused if too much."""
         with told(self.location, "bigquery.jobs.create"):
             trial = self._run(sql, self._config(until, dry_run=True))
             self._price(trial.total_bytes_processed or 0, until)
-            job = self._run(sql, self._config(until, dry_run=False))
-            return self._answer(job)
+            return self._run(sql, self._config(until, dry_run=False))
 
     def _run(self, sql: str, config: "QueryJobConfig") -> "QueryJob":
         """Return the job of a query. Calls are tried again; a job that failed is paid already."""
@@ -139,8 +183,13 @@ class BigQueryStore:
         )
 
     def _answer(self, job: "QueryJob") -> "RowIterator":
+        with told(self.location, "bigquery.jobs.create"):
+            return self._results(job, 0)
+
+    def _results(self, job: "QueryJob", start: int) -> "RowIterator":
         answer: RowIterator = job.result(
             page_size=PAGE_ROWS,
+            start_index=start or None,
             retry=patience(self.meter),
             job_retry=None,
             timeout=JOB_SECONDS,
@@ -173,9 +222,10 @@ class BigQueryStore:
         if until is not None:
             sys.stderr.write(f"{self.location} {self._month}: the query reads {_priced(size)}\n")
 
-    def _batches(self, answer: "RowIterator") -> "Iterator[pa.RecordBatch]":
-        """Yield the rows; the Storage API is asked where it is installed and no endpoint set."""
-        storage = None if self._source.endpoint else _storage(self._session[0])
+    def _batches(
+        self, answer: "RowIterator", storage: "BigQueryReadClient | None"
+    ) -> "Iterator[pa.RecordBatch]":
+        """Yield the rows of an answer."""
         reads = "bigquery.readsessions.create" if storage else "bigquery.tables.getData"
         with told(self.location, reads):
             yield from answer.to_arrow_iterable(bqstorage_client=storage, max_stream_count=STREAMS)
@@ -191,40 +241,6 @@ class BigQueryStore:
         )
 
 
-class _Parquet:
-    """A Parquet file that grows by batches; no more than one group of rows is in memory."""
-
-    def __init__(self, target: Path) -> None:
-        self.bytes = 0
-        self._target = target
-        self._group: list[pa.RecordBatch] = []
-        self._size = 0
-        self._writer: Any = None
-
-    def add(self, batch: "pa.RecordBatch") -> None:
-        self._group.append(batch)
-        self._size += batch.nbytes
-        self.bytes += batch.nbytes
-        if self._size >= GROUP_BYTES:
-            self._flush()
-
-    def _flush(self) -> None:
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-
-        if self._group:
-            rows = pa.Table.from_batches(self._group)
-            if self._writer is None:
-                self._writer = pq.ParquetWriter(self._target, rows.schema, compression="zstd")
-            self._writer.write_table(rows, row_group_size=rows.num_rows)
-        self._group, self._size = [], 0
-
-    def close(self) -> None:
-        self._flush()
-        if self._writer is not None:
-            self._writer.close()
-
-
 def fetch(source: ExportSource, delivery: Delivery, into: Path, progress: Progress) -> Receipt:
     """Write the delivery to `into/<billing period>/<delivery id>` unless it is there already."""
     return asked.fetch(BigQueryStore(source, delivery.month), delivery, into, progress)
@@ -237,6 +253,10 @@ def _storage(session: "AuthorizedSession") -> "BigQueryReadClient | None":
     except ImportError:
         return None
     return BigQueryReadClient(credentials=session.credentials)  # type: ignore[no-untyped-call]
+
+
+def _noted(job: "QueryJob", *, ordered: bool) -> Job:
+    return Job(project=job.project, id=job.job_id, location=job.location, ordered=ordered)
 
 
 def _priced(size: int) -> str:

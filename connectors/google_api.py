@@ -94,6 +94,12 @@ def is_transient(error: Exception) -> bool:
     return failed or isinstance(error, passing)
 
 
+def is_gone(error: Exception) -> bool:
+    """Tell whether what was known before is there no more, or not for who asks now."""
+    missing = getattr(error, "code", None) in (HTTPStatus.BAD_REQUEST, HTTPStatus.NOT_FOUND)
+    return missing or reason_of(error)[0] == "accessDenied"
+
+
 def asked_wait(error: Exception) -> float | None:
     """Return the seconds that the server asks to wait."""
     headers = getattr(getattr(error, "response", None), "headers", None) or {}

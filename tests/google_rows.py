@@ -2,7 +2,7 @@
 
 import io
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from decimal import Decimal
 from typing import Any
@@ -86,3 +86,14 @@ def _plain(value: Any) -> Any:
     if isinstance(value, datetime):
         return value.strftime("%Y-%m-%d %H:%M:%S.%f UTC")
     return str(value) if isinstance(value, Decimal) else value
+
+
+def killed_after(batches: int) -> Callable[..., None]:
+    """Return a progress that is a kill when so many batches of rows are written."""
+    left = iter(range(batches - 1))
+
+    def progress(*_: object) -> None:
+        if next(left, None) is None:
+            raise KeyboardInterrupt
+
+    return progress

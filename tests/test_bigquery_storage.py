@@ -21,7 +21,7 @@ from connectors import gcp
 from connectors.base import ExportSource
 from connectors.billing_table import NEEDED, OPTIONAL
 from connectors.errors import DeliveryError
-from tests.google_rows import of_month, shop
+from tests.google_rows import killed_after, of_month, shop
 from tests.services.bigquery_rest import LOCATION, BigQueryRest
 from tests.services.running import LOOPBACK
 from tests.services.web import Answer, Request
@@ -133,6 +133,30 @@ def test_rows_come_by_the_storage_api(
     assert sorted(map(repr, got.to_pylist())) == sorted(map(repr, ROWS.to_pylist()))
     assert receipt.bytes > 0
     assert not [it for it in bigquery_rest.calls if it.query.get("pageToken")]
+
+
+@pytest.mark.filterwarnings("ignore:Retrieving Arrow:PendingDeprecationWarning")
+def test_what_came_by_the_storage_api_is_read_again_by_rest_and_not_paid_twice(
+    bigquery_rest: BigQueryRest,
+    reader: Reader,
+    about: ExportSource,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The Storage API promises no order: nobody knows which rows the first page holds."""
+    monkeypatch.setattr("connectors.bigquery.FILE_ROWS", 14)
+    table(bigquery_rest, tmp_path)
+    (delivery,) = gcp.discover(about, MONTH)
+    with pytest.raises(KeyboardInterrupt):
+        gcp.fetch(about, delivery, tmp_path / "raw", killed_after(4))
+    assert len(list((tmp_path / "raw").rglob("*.parquet.[0-9]"))) == 1
+    paid = bigquery_rest.billed
+    receipt = gcp.fetch(about, delivery, tmp_path / "raw", lambda *_: None)
+    files = list((tmp_path / "raw").rglob("*.parquet"))
+    got = [repr(row) for file in files for row in pq.read_table(file).to_pylist()]
+    unzoned = [row.replace(", tzinfo=zoneinfo.ZoneInfo(key='UTC')", "") for row in got]
+    assert sorted(unzoned) == sorted(map(repr, ROWS.to_pylist()))
+    assert (bigquery_rest.billed, len(files)) == (paid, len(receipt.files))
 
 
 def test_the_permission_of_the_storage_api_is_named(

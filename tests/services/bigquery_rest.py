@@ -89,6 +89,11 @@ class BigQueryRest(Google):
         }
         return f"{PROJECT}.{DATASET}.{name}"
 
+    def expire(self) -> None:
+        """Let a day pass: jobs are known, their rows are gone."""
+        for job in self._jobs.values():
+            job.rows, job.refusal = None, problem(404, "notFound", "Not found: Table _anon.answer")
+
     def api(self, request: Request) -> Answer:
         """Answer one request."""
         found = _PATH.fullmatch(request.path)
