@@ -36,7 +36,7 @@ def watching() -> Iterator[Watch]:
         yield Watch()
         return
     shown = _Shown()
-    with Live(shown.page, console=console(stderr=True), transient=True):
+    with shown.live:
         yield Watch(shown.stage, shown.copying)
 
 
@@ -49,7 +49,8 @@ class _Shown:
         self._bars = Progress(name, BarColumn(), DownloadColumn(), SpeedColumn())
         self._tasks: dict[str, TaskID] = {}
         self._lock = Lock()
-        self.page = Group(self._spinner, self._bars)
+        page = Group(self._spinner, self._bars)
+        self.live = Live(page, console=console(stderr=True), transient=True)
 
     def stage(self, name: str) -> None:
         """Say what is done now; what was copied before is done with."""
@@ -57,6 +58,7 @@ class _Shown:
             self._spinner.update(text=Text(clean(name)))
             while self._tasks:
                 self._bars.remove_task(self._tasks.popitem()[1])
+        self.live.refresh()  # a stage may be over before the next drawing
 
     def copying(self, name: str, done: int, size: int) -> None:
         """Say how much of a file is there."""
