@@ -49,8 +49,8 @@ class _Shown:
         self._bars = Progress(name, BarColumn(), DownloadColumn(), SpeedColumn())
         self._tasks: dict[str, TaskID] = {}
         self._lock = Lock()
-        page = Group(self._spinner, self._bars)
-        self.live = Live(page, console=console(stderr=True), transient=True)
+        self.page = Group(self._spinner, self._bars)
+        self.live = Live(self.page, console=console(stderr=True), transient=True)
 
     def stage(self, name: str) -> None:
         """Say what is done now; what was copied before is done with."""

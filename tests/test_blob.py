@@ -201,7 +201,7 @@ def test_a_token_is_not_sent_over_plain_http(
     ("host", "refused"),
     [
         ("http://a.example", True),
-        ("http://192.0.2.7:80/a", True),
+        ("http://blobs.example:80/a", True),
         ("http://127.0.0.1.a.example", True),
         ("https://a.example", False),
         ("http://127.0.0.1:1/a", False),
