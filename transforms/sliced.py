@@ -26,6 +26,8 @@ CLUSTER_BILLS = {
     "cost_view": TEXT,
     "amount": MONEY,
 }
+NODE_DAYS = {"resource_id": TEXT, "charge_date": DAY, "hours": MONEY}
+POD_REQUESTS = {"cluster_id": TEXT, "resource_kind": TEXT, "quantity": MONEY, "weight": MONEY}
 
 
 @dataclass(frozen=True)
@@ -35,7 +37,8 @@ class Context:
     labels: the labels that are wanted; currency: the one that is promised;
     metric: which cost the export holds, `amortized` or `actual`; None where it may hold both;
     clusters: cluster id -> node resource group, both in lower case;
-    splits: who may split a cluster's cost, the preferred first.
+    splits: who may split a cluster's cost, the preferred first;
+    charge_basis: `provider` charges what the provider split, `request` what was requested.
     """
 
     provider: str
@@ -47,6 +50,7 @@ class Context:
     metric: str | None = None
     clusters: Mapping[str, str] = field(default_factory=dict)
     splits: tuple[str, ...] = ()
+    charge_basis: str = "provider"
 
 
 @dataclass(frozen=True)
@@ -57,7 +61,10 @@ class Sliced:
     totals: what each fate of the raw rows adds up to, summed before anything was sliced;
     cluster_bills: each cluster's bill, summed before anything was split;
     findings: what a person must know;
-    bill_values: what the bill query must know beside the billing period, by parameter name.
+    bill_values: what the bill query must know beside the billing period, by parameter name;
+    node_days: NODE_DAYS, billed hours of each node and day, where they are known;
+    pod_requests: POD_REQUESTS, what one pod requests (cores, GiB or GPUs) and for how many
+    pod-hours; without DaemonSets and without requests of 0.
     """
 
     slices: pl.DataFrame
@@ -65,6 +72,8 @@ class Sliced:
     cluster_bills: pl.DataFrame
     findings: pl.DataFrame
     bill_values: Mapping[str, object] = field(default_factory=dict)
+    node_days: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=NODE_DAYS))
+    pod_requests: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=POD_REQUESTS))
 
 
 def as_slices(frame: pl.DataFrame, context: Context) -> pl.DataFrame:
