@@ -16,23 +16,23 @@ from pydantic import (
     Field,
     StrictInt,
     ValidationError,
-    field_validator,
-    model_validator,
 )
 
-from pipelines import mistakes, queries
+from pipelines import mistakes
+from pipelines.decisions import (
+    AllocationRule,
+    Headroom,
+    NodePool,
+    Nodes,
+    Operator,
+    System,
+    TeamRule,
+)
 from pipelines.errors import ConfigurationError
-from pipelines.mistakes import mistake
 from pipelines.sources import Source, is_remote
-from pipelines.values import Dated, Globs, Id, Name, Names, Table, at_least_one, one_or_many
-from transforms.schema import POOL_KINDS
+from pipelines.values import Name, Table, at_least_one, one_or_many
 
 FILE = "leerlauf.toml"
-NEVER_DISTRIBUTED = {
-    "workload": "a team's own cost stays with the team",
-    "unattributed": "nobody can say whose it is; it is shown, never folded into a team",
-    "outside": "it belongs to no cluster",
-}
 SYSTEM_NAMESPACES = (
     "kube-system",
     "kube-public",
@@ -71,92 +71,6 @@ class Report(Table):
     fiscal_year_start: Annotated[StrictInt, Field(ge=1, le=12)] = 1
     locale: Literal["en", "de"] = "en"
 
-    @field_validator("charge_basis")
-    @classmethod
-    def _built(cls, value: str) -> str:
-        if value == "request":
-            raise mistake(
-                "'provider'",
-                "'request'",
-                "This version charges what the provider split; charging by request comes later.",
-            )
-        return value
-
-
-class TeamRule(Dated):
-    """Who is charged: the value of a label, or a named team for some namespaces."""
-
-    label: Name | None = None
-    team: Name | None = None
-    namespace: Globs = ("*",)
-    cluster: Globs = ("*",)
-
-    @model_validator(mode="after")
-    def _label_or_team(self) -> "TeamRule":
-        if (self.label is None) == (self.team is None):
-            got = "neither" if self.label is None else "both"
-            raise mistake("either `label` or `team`", got)
-        return self
-
-
-class Operator(Table):
-    """The team that runs some clusters and carries what is not distributed."""
-
-    team: Name
-    cluster: Globs = ("*",)
-
-
-class System(Table):
-    """Namespaces whose cost is shared operation."""
-
-    namespace: Globs
-    cluster: Globs = ("*",)
-
-
-class PlaceholderPods(Table):
-    """Pods that only hold capacity free, found by their namespace."""
-
-    namespace: Globs
-
-
-class Headroom(Dated):
-    """Capacity held free on purpose."""
-
-    cluster: Globs = ("*",)
-    placeholder_pods: PlaceholderPods
-
-
-class AllocationRule(Dated):
-    """Which method distributes which row kinds on which clusters, and when."""
-
-    id: Id
-    kinds: Names
-    method: str
-    scope: Literal["node", "node_pool", "cluster"] = "cluster"
-    by: Literal["resource", "total"] = "resource"
-    cluster: Globs = ("*",)
-
-    @field_validator("kinds")
-    @classmethod
-    def _can_be_distributed(cls, value: tuple[str, ...]) -> tuple[str, ...]:
-        for kind in value:
-            if kind not in POOL_KINDS:
-                why = NEVER_DISTRIBUTED.get(kind)
-                hint = f"{kind} is never distributed: {why}." if why else ""
-                raise mistake(mistakes.choice(POOL_KINDS), repr(kind), hint)
-        return value
-
-    @field_validator("method")
-    @classmethod
-    def _known_method(cls, value: str) -> str:
-        if value not in queries.methods():
-            raise mistake(
-                mistakes.choice(queries.methods()),
-                repr(value),
-                "`leerlauf methods` shows what each method does.",
-            )
-        return value
-
 
 class Config(Table):
     """The whole file. Keys of the file are singular, attributes are plural."""
@@ -168,6 +82,8 @@ class Config(Table):
     operators: Annotated[tuple[Operator, ...], Field(alias="operator")] = ()
     system: tuple[System, ...] = (System(namespace=SYSTEM_NAMESPACES),)
     headroom: tuple[Headroom, ...] = ()
+    nodes: tuple[Nodes, ...] = ()
+    node_pools: Annotated[tuple[NodePool, ...], Field(alias="node_pool")] = ()
     allocation_rules: Annotated[tuple[AllocationRule, ...], Field(alias="allocation_rule")] = ()
 
 
@@ -230,18 +146,36 @@ def _read(path: Path) -> dict[str, Any]:
 
 
 def _beside(config: Config, folder: Path) -> Config:
-    sources = tuple(
-        source.model_copy(
-            update={
-                name: str(_absolute(place, folder))
-                for name in ("location", "split_location")
-                if (place := getattr(source, name)) is not None and not is_remote(place)
-            }
-        )
-        for source in config.sources
+    """Return the configuration with every path taken from `folder`."""
+    return config.model_copy(
+        update={
+            "sources": tuple(_source_beside(source, folder) for source in config.sources),
+            "lake": config.lake.model_copy(update={"path": _absolute(config.lake.path, folder)}),
+            "nodes": tuple(
+                nodes.model_copy(
+                    update={"path": tuple(str(_absolute(path, folder)) for path in nodes.path)}
+                )
+                for nodes in config.nodes
+            ),
+            "allocation_rules": tuple(
+                rule.model_copy(update={"metric_file": _absolute(rule.metric_file, folder)})
+                if rule.metric_file is not None
+                else rule
+                for rule in config.allocation_rules
+            ),
+        }
     )
-    lake = config.lake.model_copy(update={"path": _absolute(config.lake.path, folder)})
-    return config.model_copy(update={"sources": sources, "lake": lake})
+
+
+def _source_beside(source: Source, folder: Path) -> Source:
+    places = {name: getattr(source, name) for name in ("location", "split_location")}
+    return source.model_copy(
+        update={
+            name: str(_absolute(place, folder))
+            for name, place in places.items()
+            if place is not None and not is_remote(place)
+        }
+    )
 
 
 def _absolute(path: str | Path, folder: Path) -> Path:

@@ -231,6 +231,7 @@ def context_of(source: Source, config: Config, month: str) -> Context:
         metric=source.metric,
         clusters={name: at.node_resource_group.lower() for name, at in source.clusters.items()},
         splits=source.splits,
+        charge_basis=config.report.charge_basis,
     )
 
 
@@ -240,19 +241,28 @@ def wanted_labels(config: Config) -> tuple[str, ...]:
     return tuple(sorted(named | set(config.lake.labels)))
 
 
-def refuse_missing_views(config: Config, month: str) -> None:
-    """Refuse a month in a cost view that one of its sources does not have.
+def refuse_what_sources_lack(config: Config, month: str) -> None:
+    """Refuse a month in a cost view or on a charge basis that one of its sources does not have.
 
     Raises ConfigurationError.
     """
+    report = config.report
     for source in config.sources:
-        context = context_of(source, config, month)
-        views = PROVIDERS[source.provider].transform.views(context)
-        if config.report.cost_view not in views:
+        provider = PROVIDERS[source.provider]
+        views = provider.transform.views(context_of(source, config, month))
+        if report.cost_view not in views:
             raise ConfigurationError(
-                f"source {source.id} has no {config.report.cost_view} cost",
+                f"source {source.id} has no {report.cost_view} cost",
                 where="[report] cost_view",
                 expected=" or ".join(views),
-                got=config.report.cost_view,
+                got=report.cost_view,
                 hint=f"set cost_view, or give {source.id} an export that holds this cost",
+            )
+        if report.charge_basis == "request" and provider.no_requests is not None:
+            raise ConfigurationError(
+                f"source {source.id} cannot be charged by request: {provider.no_requests}",
+                where="[report] charge_basis",
+                expected="provider",
+                got=report.charge_basis,
+                hint=f"set charge_basis to provider, or run {source.id} with a file of its own",
             )

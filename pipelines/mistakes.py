@@ -14,12 +14,6 @@ from pipelines.errors import ConfigurationError, SeveralError
 
 OURS = "leerlauf"
 LONGEST_VALUE = 80
-LATER = {
-    "": {"nodes"},
-    "headroom": {"node_pool", "keep_free"},
-    "allocation_rule": {"metric_file", "fallback", "shares", "teams", "except"},
-}
-"""Keys that are planned and not built: table -> keys."""
 
 EXPECTED = {
     "string_type": "text in quotes",
@@ -134,13 +128,11 @@ def _unknown_key(
 ) -> ConfigurationError:
     name = str(place[-1])
     known = _keys(model, place[:-1])
-    table = ".".join(str(part) for part in place[:-1] if isinstance(part, str))
-    if name in LATER.get(table, ()):
-        what, hint = f"{name} is not built yet", f"This version knows: {', '.join(known)}."
-    else:
-        near = difflib.get_close_matches(name, known, n=1)
-        what, hint = "unknown key", f"Did you mean `{near[0]}`?" if near else ""
-    return ConfigurationError(what, where=where, expected=", ".join(known), got=name, hint=hint)
+    near = difflib.get_close_matches(name, known, n=1)
+    hint = f"Did you mean `{near[0]}`?" if near else ""
+    return ConfigurationError(
+        "unknown key", where=where, expected=", ".join(known), got=name, hint=hint
+    )
 
 
 def _keys(model: type[BaseModel], place: Sequence[str | int]) -> list[str]:

@@ -23,7 +23,7 @@ from pipelines import ledger, overlaps, recording, rules, tables
 from pipelines.bill import add_bill
 from pipelines.config import Config
 from pipelines.engine import connect
-from pipelines.fetching import Fetched, fetch_all, refuse_missing_views
+from pipelines.fetching import Fetched, fetch_all, refuse_what_sources_lack
 from pipelines.hashes import sha256_of
 from pipelines.lake import Lake
 from pipelines.record import RunRecord, TableFile
@@ -78,7 +78,7 @@ def run(
     clock = _Clock(progress)
     with lake.lock():
         written = lake.new_run()
-        refuse_missing_views(config, month)
+        refuse_what_sources_lack(config, month)
         with clock.stage("fetch"):
             fetched = fetch_all(config, month, lake, progress=progress, copying=copying)
         staged = lake.stage(written)

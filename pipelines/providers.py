@@ -54,7 +54,8 @@ class Provider:
     datasets: the forms of export it has; keys: the keys of [[source]] that only some providers
     know; needs: dataset -> the one of these keys it cannot do without; splits: who may split the
     cost of its clusters apart from the bill; asked: those of them that can be asked and need not
-    be saved; scopes: how locations begin that are a part of the provider itself, and no folder.
+    be saved; scopes: how locations begin that are a part of the provider itself, and no folder;
+    no_requests: why its workloads cannot be charged by request alone, None where they can.
     """
 
     name: str
@@ -64,6 +65,7 @@ class Provider:
     splits: tuple[str, ...] = ()
     asked: tuple[str, ...] = ()
     scopes: tuple[str, ...] = ()
+    no_requests: str | None = None
 
     @cached_property
     def connector(self) -> "Connector":
@@ -103,6 +105,7 @@ _PROVIDERS = (
         splits=("query", "agent"),
         asked=("query",),
         scopes=("/subscriptions/", "/providers/Microsoft."),
+        no_requests="AKS splits cost by max(request, usage) and delivers no requests",
     ),
 )
 PROVIDERS = {provider.name: provider for provider in _PROVIDERS}

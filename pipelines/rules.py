@@ -6,7 +6,8 @@ from fnmatch import fnmatchcase
 from itertools import product
 from typing import NamedTuple
 
-from pipelines.config import AllocationRule, Config, TeamRule
+from pipelines.config import Config
+from pipelines.decisions import AllocationRule, TeamRule
 from pipelines.mistakes import choice
 from pipelines.periods import first_day, next_month
 from transforms.schema import TABLES

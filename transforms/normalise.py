@@ -23,7 +23,11 @@ def normalise(
     The first rule in file order that holds for a row's cluster, day and namespace decides.
     """
     values = Vocabulary(slices)
-    held = _any(values.dates(rule) & values.names(rule.placeholder_pods) for rule in headroom)
+    held = _any(
+        values.dates(rule) & values.names(rule.placeholder_pods)
+        for rule in headroom
+        if rule.placeholder_pods is not None
+    )
     overhead = _any(values.places(rule) & values.names(rule) for rule in system)
     is_workload = pl.col("row_kind") == "workload"
     kind = pl.when(is_workload & held).then(pl.lit("headroom"))

@@ -5,10 +5,12 @@ The configuration's own models fit these shapes; transforms know nothing else of
 
 import datetime as dt
 import fnmatch
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 import polars as pl
+
+from transforms.quantities import Kept
 
 
 class Placed(Protocol):
@@ -56,11 +58,43 @@ class SystemRule(Placed, Namespaces, Protocol):
 
 
 class HeadroomRule(Dated, Protocol):
-    """Placeholder pods hold capacity free on purpose."""
+    """Holds capacity free on purpose: by placeholder pods, or by a policy."""
 
     @property
-    def placeholder_pods(self) -> Namespaces:
-        """Namespaces of the placeholder pods."""
+    def placeholder_pods(self) -> Namespaces | None:
+        """Namespaces of the placeholder pods; None for a policy."""
+
+    @property
+    def node_pool(self) -> Sequence[str]:
+        """Globs of the node pools a policy is for."""
+
+    @property
+    def keep_free(self) -> "KeepFree | None":
+        """What a policy keeps free; None for placeholder pods."""
+
+    @property
+    def scope(self) -> str:
+        """What a policy counts as one: node, node_pool or cluster."""
+
+
+class KeepFree(Protocol):
+    """How much of each resource a policy keeps free."""
+
+    @property
+    def wanted(self) -> Mapping[str, Kept]:
+        """Resource kind -> how much of it."""
+
+
+class NodePoolRule(Dated, Protocol):
+    """What keeps a node pool from getting smaller."""
+
+    @property
+    def node_pool(self) -> Sequence[str]:
+        """Globs of node pools."""
+
+    @property
+    def min_nodes(self) -> int:
+        """How many nodes the pool has at least."""
 
 
 class Vocabulary:
