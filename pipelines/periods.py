@@ -35,3 +35,18 @@ def next_month(month: str) -> date:
     """Return the first day after `month`."""
     year, number = int(month[:4]), int(month[5:])
     return date(year + number // 12, number % 12 + 1, 1)
+
+
+def month_before(month: str) -> str:
+    """Return the month before `month`."""
+    year, number = int(month[:4]), int(month[5:])
+    return f"{year - (number == 1):04}-{(number - 2) % 12 + 1:02}"
+
+
+def fiscal_year(day: date, start: int) -> tuple[date, date]:
+    """Return first day and the day after the last of the fiscal year `day` lies in.
+
+    `start` is the number of the month it starts with.
+    """
+    year = day.year - (day.month < start)
+    return date(year, start, 1), date(year + 1, start, 1)

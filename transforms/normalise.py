@@ -41,7 +41,7 @@ def normalise(
             .then(pl.lit("system_namespace"))
             .otherwise("reason"),
         )
-        .with_columns(_team(team_rules, values))
+        .with_columns(team_columns(team_rules, values))
         .select(slices.collect_schema().names())
     )
 
@@ -50,8 +50,8 @@ def _any(matches: Iterable[pl.Expr]) -> pl.Expr:
     return pl.any_horizontal(pl.lit(value=False), *matches)
 
 
-def _team(rules: Sequence[TeamRule], values: Vocabulary) -> list[pl.Expr]:
-    """The first rule that gives a workload a team, and which rule that was."""
+def team_columns(rules: Sequence[TeamRule], values: Vocabulary) -> list[pl.Expr]:
+    """Columns `team` and `team_rule`: the first rule that gives a workload a team, and its name."""
     is_workload = pl.col("row_kind") == "workload"
     nobody = pl.lit(None, dtype=pl.String)
     found = [
