@@ -9,7 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from transforms.errors import InputError
-from transforms.money import QUANTUM, apportion, from_quanta, quanta
+from transforms.money import QUANTUM, apportion, from_quanta, quanta, scaled
 from transforms.schema import MONEY
 
 AMOUNTS = st.integers(-(10**18), 10**18).map(lambda count: Decimal(count) * QUANTUM)
@@ -54,6 +54,38 @@ def test_missing_quanta_go_to_the_largest_remainders(
     quantum_parts = [int(part / QUANTUM) for part in divide(Decimal(total), _decimals(weights))]
     assert sum(quantum_parts) == int(Decimal(total) / QUANTUM)
     assert sorted(quantum_parts) == sorted(map(int, parts))
+
+
+def scale(*amounts: Decimal | None) -> Decimal | None:
+    names = ("amount", "by", "of")
+    frame = pl.DataFrame([amounts], schema=dict.fromkeys(names, MONEY), orient="row")
+    found: Decimal | None = scaled(frame, "amount", by="by", of="of").item()
+    return found
+
+
+@given(AMOUNTS, AMOUNTS, AMOUNTS.map(abs).filter(lambda of: of > Decimal("0.001")))
+def test_an_amount_is_scaled_half_even(amount: Decimal, by: Decimal, of: Decimal) -> None:
+    count = Fraction(amount) * Fraction(by) / Fraction(of) / Fraction(QUANTUM)
+    assert scale(amount, by, of) == round(count) * QUANTUM
+
+
+@pytest.mark.parametrize(
+    ("quanta_of_amount", "scaled_quanta"),
+    [("1", "0"), ("3", "2"), ("5", "2"), ("-1", "0"), ("-3", "-2"), ("-5", "-2"), ("4", "2")],
+)
+def test_a_half_quantum_goes_to_the_even_one(quanta_of_amount: str, scaled_quanta: str) -> None:
+    half = scale(Decimal(quanta_of_amount) * QUANTUM, Decimal(1), Decimal(2))
+    assert half == Decimal(scaled_quanta) * QUANTUM
+
+
+@pytest.mark.parametrize("missing", range(3))
+def test_what_is_unknown_is_not_scaled(missing: int) -> None:
+    assert scale(*(None if place == missing else Decimal(1) for place in range(3))) is None
+
+
+def test_a_product_that_would_wrap_around_is_refused() -> None:
+    with pytest.raises(InputError, match="too large"):
+        scale(Decimal(10**8), Decimal(10**8), Decimal(1))
 
 
 def test_groups_do_not_see_each_other() -> None:

@@ -77,6 +77,21 @@ def apportion(
     )
 
 
+def scaled(frame: pl.DataFrame, amount: str, *, by: str, of: str) -> pl.Series:
+    """Return `amount` x `by` / `of`, rounded half-even to the quantum: one amount a row.
+
+    All three are columns of money or quantities; `of` is above 0. NULL where one of them is.
+    """
+    parts = frame.select(
+        __total=quanta(pl.col(amount)), __weight=quanta(pl.col(by)), __all=quanta(pl.col(of))
+    )
+    _refuse_overflow(parts)
+    product, whole = pl.col("__total") * pl.col("__weight"), pl.col("__all")
+    down, rest = product // whole, product % whole
+    is_up = (2 * rest > whole) | ((2 * rest == whole) & (down % 2 == 1))
+    return parts.select(from_quanta(down + is_up.cast(pl.Int128))).to_series()
+
+
 def _refuse_overflow(parts: pl.DataFrame) -> None:
     """Integers of 128 bits wrap silently, so amounts that could are refused."""
     if parts.is_empty():
