@@ -103,7 +103,7 @@ def _wider(rules: list[_Reach], atom: tuple[str, ...]) -> list[_Reach]:
         rule
         for rule in rules
         if all(
-            any(_contains(wide, narrow) for wide in patterns)
+            any(contains(wide, narrow) for wide in patterns)
             for patterns, narrow in zip(rule.patterns, atom, strict=True)
         )
     ]
@@ -118,7 +118,7 @@ def _covered(rule: _Reach, others: list[_Reach]) -> bool:
     return reached >= rule.end
 
 
-def _contains(wide: str, narrow: str) -> bool:
+def contains(wide: str, narrow: str) -> bool:
     """Return whether `wide` surely matches everything that `narrow` matches.
 
     Patterns in `narrow` are read as plain text, which only a `*` may swallow; so a `wide` with
