@@ -22,6 +22,7 @@ from pipelines.errors import WRONG_USE
 from pipelines.guides import guide
 from pipelines.lake import Lake
 from pipelines.reading import rows
+from transforms.inventory import nothing_known
 from transforms.normalise import normalise
 from transforms.schema import COST_VIEWS
 from transforms.sliced import Sliced
@@ -105,12 +106,8 @@ def _examined(sliced: Sliced, config: Config) -> pl.DataFrame:
     """
     view = config.report.cost_view
     others = [f"{other}_cost" for other in COST_VIEWS if other != view]
-    rows_of_clusters = normalise(
-        sliced.slices.lazy().filter(pl.col("cluster_id").is_not_null()),
-        team_rules=config.team_rules,
-        system=config.system,
-        headroom=config.headroom,
-    )
+    normalised = normalise(sliced, config, nothing_known())
+    rows_of_clusters = normalised.rows.filter(pl.col("cluster_id").is_not_null())
     grouped = rows_of_clusters.group_by(
         *_KEYS,
         charge_date="charge_period_start",

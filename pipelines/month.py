@@ -29,6 +29,7 @@ from pipelines.lake import Lake
 from pipelines.record import RunRecord, TableFile
 from pipelines.recording import MONTH_STATUS
 from pipelines.slicing import slice_source
+from transforms.inventory import nothing_known
 from transforms.normalise import normalise
 from transforms.schema import TABLES
 from transforms.sliced import Sliced, findings_frame
@@ -116,14 +117,10 @@ def _slice(con: duckdb.DuckDBPyConnection, one: Fetched, lake: Lake) -> Sliced:
 
 
 def _normalise(con: duckdb.DuckDBPyConnection, sliced: Sliced, config: Config) -> None:
-    """Add one source's rows to the table `normalised` of `con`."""
-    rows = normalise(
-        sliced.slices.lazy(),
-        team_rules=config.team_rules,
-        system=config.system,
-        headroom=config.headroom,
-    ).collect(engine="streaming")
-    _append(con, "normalised", rows)
+    """Add one source's rows to the table `normalised` of `con`, and what they tell."""
+    normalised = normalise(sliced, config, nothing_known())
+    _append(con, "normalised", normalised.rows.collect(engine="streaming"))
+    _append(con, "findings_in", normalised.findings)
 
 
 def _load(

@@ -8,8 +8,10 @@ from typing import Any
 import polars as pl
 import pytest
 
+from transforms.inventory import nothing_known
 from transforms.normalise import normalise
 from transforms.schema import polars_schema
+from transforms.sliced import Sliced
 
 DAY = dt.date(2026, 10, 5)
 
@@ -28,6 +30,9 @@ def slice_(namespace: str | None = "shop", kind: str = "workload", **cells: Any)
 
 def rule(**cells: Any) -> Any:
     base = {
+        "placeholder_pods": None,
+        "keep_free": None,
+        "node_pool": ("*",),
         "label": None,
         "team": None,
         "namespace": ("*",),
@@ -38,16 +43,25 @@ def rule(**cells: Any) -> Any:
     return SimpleNamespace(**(base | cells))
 
 
+def normalised(rows: Iterable[dict[str, Any]], **decided: Any) -> pl.DataFrame:
+    """Rows under some decisions; nothing else happens to them."""
+    frame = pl.DataFrame(list(rows), schema=polars_schema("normalised"))
+    nothing: dict[str, Any] = {"team_rules": (), "system": (), "headroom": (), "node_pools": ()}
+    sliced = Sliced(frame, pl.DataFrame(), pl.DataFrame(), pl.DataFrame())
+    result = normalise(sliced, SimpleNamespace(**nothing | decided), nothing_known())
+    assert result.findings.is_empty()
+    rows_after = result.rows.collect()
+    assert rows_after["effective_cost"].sum() == frame["effective_cost"].sum()
+    return rows_after
+
+
 def teams(rows: Iterable[dict[str, Any]], *rules: Any) -> list[tuple[Any, Any]]:
-    frame = pl.LazyFrame(list(rows), schema=polars_schema("normalised"))
-    result = normalise(frame, team_rules=rules, system=(), headroom=()).collect()
+    result = normalised(rows, team_rules=rules)
     return list(zip(result["team"], result["team_rule"], strict=True))
 
 
 def kinds(rows: Iterable[dict[str, Any]], *, system: Any = (), headroom: Any = ()) -> list[Any]:
-    frame = pl.LazyFrame(list(rows), schema=polars_schema("normalised"))
-    result = normalise(frame, team_rules=(), system=system, headroom=headroom).collect()
-    assert result["effective_cost"].sum() == frame.collect()["effective_cost"].sum()
+    result = normalised(rows, system=system, headroom=headroom)
     return list(zip(result["row_kind"], result["reason"], strict=True))
 
 

@@ -1,48 +1,73 @@
-"""Slices with rules applied: placeholder pods, system namespaces, teams.
+"""Slices with the dated decisions applied: from what a provider split to rows with a meaning.
 
-Row kinds never depend on team rules. Amounts are not touched here: what leaves `workload`
-arrives in `headroom` or `system_overhead` whole.
+1. Row kinds: placeholder pods become headroom, system namespaces overhead. Rows stay whole.
+2. Teams. Row kinds never depend on them.
+3. Node reserve: the part of idle that nodes cannot allocate becomes overhead.
+4. Policy headroom: the part of the rest that is kept free on purpose.
+
+From step 3 on only idle rows change; what leaves one arrives in a new row, in both views.
 """
 
 from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 import polars as pl
 
-from transforms.rules import HeadroomRule, SystemRule, TeamRule, Vocabulary
+from transforms.keep_free import policy_headroom
+from transforms.node_costs import counted_view, node_costs
+from transforms.reserve import node_reserve
+from transforms.rules import Decisions, TeamRule, Vocabulary
+from transforms.sliced import Sliced, findings_frame
 
 
-def normalise(
-    slices: pl.LazyFrame,
-    *,
-    team_rules: Sequence[TeamRule],
-    system: Sequence[SystemRule],
-    headroom: Sequence[HeadroomRule],
-) -> pl.LazyFrame:
-    """Return the rows of `normalised`: as many rows as `slices`, with the same amounts.
+class Normalised(NamedTuple):
+    """Rows of the table `normalised`, in no order, and what a person must know about them."""
 
-    The first rule in file order that holds for a row's cluster, day and namespace decides.
+    rows: pl.LazyFrame
+    findings: pl.DataFrame
+
+
+def normalise(sliced: Sliced, decisions: Decisions, allocatable: pl.DataFrame) -> Normalised:
+    """Return the rows of `normalised`: the amounts of the slices, under the decisions.
+
+    allocatable: ALLOCATABLE, what nodes can allocate; without rows where nobody says it.
+    The first decision in file order that holds for a row decides.
     """
-    values = Vocabulary(slices)
+    slices = sliced.slices.lazy()
+    names = Vocabulary(slices)
+    rows = _with_kinds(slices, decisions, names)
+    is_idle = pl.col("row_kind") == "idle"
+    idle = rows.filter(is_idle).collect(engine="streaming")
+    costs = node_costs(rows, counted_view(sliced.slices))
+    reserved = node_reserve(idle, costs, sliced, allocatable)
+    held = policy_headroom(reserved.idle, costs, sliced, decisions.headroom, names)
+    whole = rows.filter(~is_idle).with_columns(team_columns(decisions.team_rules, names))
+    carved = pl.concat([held.idle, reserved.moved, held.moved])
+    columns = sliced.slices.columns
+    return Normalised(
+        pl.concat([whole.select(columns), carved.lazy().select(columns)]),
+        findings_frame([*reserved.findings, *held.findings]),
+    )
+
+
+def _with_kinds(slices: pl.LazyFrame, decisions: Decisions, names: Vocabulary) -> pl.LazyFrame:
+    """Give placeholder pods and pods of system namespaces their kinds."""
     held = _any(
-        values.dates(rule) & values.names(rule.placeholder_pods)
-        for rule in headroom
+        names.dates(rule) & names.names(rule.placeholder_pods)
+        for rule in decisions.headroom
         if rule.placeholder_pods is not None
     )
-    overhead = _any(values.places(rule) & values.names(rule) for rule in system)
+    overhead = _any(names.places(rule) & names.names(rule) for rule in decisions.system)
     is_workload = pl.col("row_kind") == "workload"
     kind = pl.when(is_workload & held).then(pl.lit("headroom"))
     reason = pl.when(is_workload & held).then(pl.lit("placeholder_pods"))
-    return (
-        slices.with_columns(
-            row_kind=kind.when(is_workload & overhead)
-            .then(pl.lit("system_overhead"))
-            .otherwise("row_kind"),
-            reason=reason.when(is_workload & overhead)
-            .then(pl.lit("system_namespace"))
-            .otherwise("reason"),
-        )
-        .with_columns(team_columns(team_rules, values))
-        .select(slices.collect_schema().names())
+    return slices.with_columns(
+        row_kind=kind.when(is_workload & overhead)
+        .then(pl.lit("system_overhead"))
+        .otherwise("row_kind"),
+        reason=reason.when(is_workload & overhead)
+        .then(pl.lit("system_namespace"))
+        .otherwise("reason"),
     )
 
 

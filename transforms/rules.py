@@ -41,6 +41,14 @@ class Namespaces(Protocol):
         """Globs of namespaces."""
 
 
+class Pooled(Protocol):
+    """A choice of node pools."""
+
+    @property
+    def node_pool(self) -> Sequence[str]:
+        """Globs of node pools."""
+
+
 class TeamRule(Dated, Namespaces, Protocol):
     """Charges the team that a label names, or a fixed team, by namespace."""
 
@@ -57,16 +65,12 @@ class SystemRule(Placed, Namespaces, Protocol):
     """Namespaces that keep the cluster running."""
 
 
-class HeadroomRule(Dated, Protocol):
+class HeadroomRule(Dated, Pooled, Protocol):
     """Holds capacity free on purpose: by placeholder pods, or by a policy."""
 
     @property
     def placeholder_pods(self) -> Namespaces | None:
         """Namespaces of the placeholder pods; None for a policy."""
-
-    @property
-    def node_pool(self) -> Sequence[str]:
-        """Globs of the node pools a policy is for."""
 
     @property
     def keep_free(self) -> "KeepFree | None":
@@ -85,16 +89,32 @@ class KeepFree(Protocol):
         """Resource kind -> how much of it."""
 
 
-class NodePoolRule(Dated, Protocol):
+class NodePoolRule(Dated, Pooled, Protocol):
     """What keeps a node pool from getting smaller."""
-
-    @property
-    def node_pool(self) -> Sequence[str]:
-        """Globs of node pools."""
 
     @property
     def min_nodes(self) -> int:
         """How many nodes the pool has at least."""
+
+
+class Decisions(Protocol):
+    """The dated decisions of a configuration that change what slices are, in file order."""
+
+    @property
+    def team_rules(self) -> Sequence[TeamRule]:
+        """Who is charged."""
+
+    @property
+    def system(self) -> Sequence[SystemRule]:
+        """Which namespaces are overhead."""
+
+    @property
+    def headroom(self) -> Sequence[HeadroomRule]:
+        """What is held free."""
+
+    @property
+    def node_pools(self) -> Sequence[NodePoolRule]:
+        """How small node pools can be."""
 
 
 class Vocabulary:
@@ -106,7 +126,7 @@ class Vocabulary:
             .collect(engine="streaming")
             .to_series()
             .to_list()
-            for column in ("cluster_id", "cluster_name", "namespace")
+            for column in ("cluster_id", "cluster_name", "namespace", "node_pool")
         }
 
     def places(self, rule: Placed) -> pl.Expr:
@@ -123,6 +143,10 @@ class Vocabulary:
         if rule.valid_to is not None:
             conditions.append(day < rule.valid_to)
         return pl.all_horizontal(conditions)
+
+    def pools(self, rule: Pooled) -> pl.Expr:
+        """Say for each row whether it is in one of the rule's node pools."""
+        return self._matches("node_pool", rule.node_pool)
 
     def names(self, rule: Namespaces) -> pl.Expr:
         """Say for each row whether it is in one of the rule's namespaces."""

@@ -1,0 +1,71 @@
+"""What each node cost on each day by resource, and how much of it was there.
+
+A node row is a part of what nodes cost: workload, idle, headroom or system overhead of cpu, memory,
+gpu or compute, idle or split. Disks, fees and pods that are billed directly are none. The amount
+that counts is the effective one, the billed one where a source has no effective view.
+"""
+
+import polars as pl
+
+NODE_RESOURCES = ("cpu", "memory", "gpu", "compute")
+"""The resource kinds that nodes are made of."""
+
+NODE_DAY = ("resource_id", "charge_date", "billing_currency")
+"""A node on a day. Charge dates are `charge_period_start`."""
+
+NODE_PART = (*NODE_DAY, "resource_kind")
+"""One resource of a node on a day."""
+
+PLACE = ("cluster_id", "node_pool", "node_name")
+"""Where a node row is; NULL where the provider does not say."""
+
+_KINDS = ("workload", "idle", "headroom", "system_overhead")
+
+
+def is_node_row() -> pl.Expr:
+    """Say for each row whether it is a part of what nodes cost."""
+    return (
+        pl.col("row_kind").is_in(_KINDS)
+        & pl.col("resource_kind").is_in(NODE_RESOURCES)
+        & ((pl.col("row_kind") == "idle") | pl.col("split_source").is_not_null())
+    )
+
+
+def is_on_node() -> pl.Expr:
+    """Say for each node row whether it is known which node it is on."""
+    return pl.col("resource_id").is_not_null() & pl.col("node_name").is_not_null()
+
+
+def counted_view(slices: pl.DataFrame) -> str:
+    """Return the cost column that counts in a source: `effective_cost` where it has that view."""
+    has_effective = slices.get_column("effective_cost").null_count() < slices.height
+    return "effective_cost" if has_effective or slices.is_empty() else "billed_cost"
+
+
+def node_costs(rows: pl.LazyFrame, view: str) -> pl.DataFrame:
+    """Return what nodes cost, one row for each part and place.
+
+    rows: of `normalised`; view: the cost column that counts. Returns PLACE, NODE_PART and
+    cost: all node rows; reserve: those of reason node_reserve; idle: those of kind idle;
+    capacity: NULL where no row says it.
+    Without a node, resource_id and node_name are NULL: the cost of a whole node pool or cluster.
+    """
+    on_node = [
+        pl.when(is_on_node()).then(name).alias(name) for name in ("resource_id", "node_name")
+    ]
+    is_reserve = pl.col("reason").eq_missing(pl.lit("node_reserve"))
+    cost, capacity = pl.col(view), pl.col("capacity_quantity")
+    keys = [*PLACE, *NODE_PART]
+    return (
+        rows.filter(is_node_row())
+        .with_columns(*on_node, charge_date="charge_period_start")
+        .group_by(keys)
+        .agg(
+            cost=cost.sum(),
+            reserve=cost.filter(is_reserve).sum(),
+            idle=cost.filter(pl.col("row_kind") == "idle").sum(),
+            capacity=pl.when(capacity.is_not_null().any()).then(capacity.sum()),
+        )
+        .sort(keys)
+        .collect(engine="streaming")
+    )
