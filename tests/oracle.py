@@ -20,11 +20,16 @@ was taken, and each module lists its choices. Those made here:
 import tomllib
 from collections import defaultdict
 from collections.abc import Hashable, Iterable
+from datetime import date
 from fractions import Fraction
 from importlib import import_module
 from pathlib import Path
 from typing import Any, TypeVar
 
+from tests import oracle_bridge, oracle_headroom, oracle_reserve
+from tests.oracle_carving import counted
+from tests.oracle_causes import give_causes
+from tests.oracle_inventory import Inventory
 from tests.oracle_ledger import Method, Place, Posting, is_node_cost, place, post
 from tests.oracle_rules import Rules
 from tests.oracle_slices import ZERO, Read, Slice, cost
@@ -44,7 +49,6 @@ COMPARED: tuple[Method, ...] = (
     ("proportional", "resource"),
     ("proportional", "total"),
 )
-BRIDGE = ("provider_idle", "empty_nodes", "not_time_based", "rebased", "idle")
 CENT = Fraction(1, 100)
 
 Line = tuple[str, str, str | None]
@@ -59,10 +63,11 @@ class Books:
     """
 
     def __init__(self, document: dict[str, Any], folder: Path, month: str) -> None:
-        self.rules = Rules(document)
+        self.rules = Rules(document, folder)
+        self.basis: str = document.get("report", {}).get("charge_basis", "provider")
         self.sources: dict[str, Read] = {
             entry["id"]: import_module(f"tests.oracle_{entry['provider']}").read(
-                entry, folder, month
+                {**entry, "charge_basis": self.basis}, folder, month
             )
             for entry in document["source"]
         }
@@ -70,6 +75,34 @@ class Books:
         for piece in self.slices:
             self.rules.apply(piece)
         self.clustered = [piece for piece in self.slices if piece.row_kind != "outside"]
+        self._explain_idle(document, folder)
+
+    def _explain_idle(self, document: dict[str, Any], folder: Path) -> None:
+        """Take reserve, then headroom out of idle, and give what is left its causes."""
+        for piece in self.clustered:
+            if piece.row_kind == "idle":
+                piece.uncarved = counted(piece)
+        inventory = Inventory(document.get("nodes", []), folder)
+        reserve, self.reserve_short, self.contradictions = oracle_reserve.set_apart(
+            self.clustered, inventory, self.hours
+        )
+        self._add(reserve)
+        kept, self.headroom_short = oracle_headroom.keep_free(
+            self.clustered, document.get("headroom", []), self.hours
+        )
+        self._add(kept)
+        give_causes(self.sources, self.clustered, document.get("node_pool", []))
+
+    def _add(self, pieces: list[Slice]) -> None:
+        self.slices += pieces
+        self.clustered += pieces
+
+    def hours(self, node: str, day: date) -> Fraction | None:
+        """Return the billed hours of a node and day; None where nobody knows."""
+        found = [
+            read.hours[node, day] for read in self.sources.values() if (node, day) in read.hours
+        ]
+        return sum(found, ZERO) if found else None
 
     @classmethod
     def load(cls, file: Path, month: str) -> "Books":
@@ -182,30 +215,13 @@ class Books:
 
     # ----------------------------------------------------------------------------- bridge
 
-    def bridges(self) -> dict[tuple[str, str | None, str, str], dict[str, Fraction]]:
+    def bridges(self) -> dict[tuple[str, str | None, str, str], oracle_bridge.Bridge]:
         """Return by cluster, node name, resource kind and currency the lines of the bridge.
 
-        All lines but `idle` add up to `idle`, in the effective view; the lines not given here are
-        0 on charge basis `provider`.
+        All lines but `idle` add up to `idle`, in the effective view.
         """
-        found: dict[tuple[str, str | None, str, str], dict[str, Fraction]] = {}
-        for piece, amount in self.priced("effective"):
-            if piece.row_kind != "idle" and piece.provider_idle is None:
-                continue
-            key = (str(piece.cluster), piece.node_name, piece.resource_kind, piece.currency)
-            lines = found.setdefault(key, dict.fromkeys(BRIDGE, ZERO))
-            idle = piece.provider_idle or ZERO
-            lines["provider_idle"] += idle
-            if piece.row_kind == "shared":
-                lines["not_time_based"] -= idle
-            if piece.row_kind == "idle":
-                lines["idle"] += amount
-            if piece.reason == "empty_node":
-                lines["empty_nodes"] += amount
-        for lines in found.values():
-            named = sum((lines[name] for name in BRIDGE[:-2]), ZERO)
-            lines["rebased"] = lines["idle"] - named
-        return found
+        seen = [piece for piece, _ in self.priced("effective")]
+        return oracle_bridge.bridges(seen, self.basis)
 
     def empty_nodes(self) -> dict[tuple[str, Any], tuple[Fraction, Fraction]]:
         """Return hours and amount of empty nodes by instance and day."""

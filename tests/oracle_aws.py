@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tests import oracle_aws_files, oracle_aws_nodes
+from tests.oracle_aws_pods import requests
 from tests.oracle_aws_source import Source, billed
 from tests.oracle_slices import Fate, Read
 
@@ -22,9 +23,11 @@ def source(entry: dict[str, Any], folder: Path, month: str) -> Source:
 
 
 def read(entry: dict[str, Any], folder: Path, month: str) -> Read:
-    """Return one month of a source."""
+    """Return one month of a source; `charge_basis` in the entry is provider or request."""
     found = source(entry, folder, month)
-    return Read(VIEWS, list(_fates(found)), oracle_aws_nodes.slices(found))
+    pieces = oracle_aws_nodes.slices(found, entry.get("charge_basis", "provider"))
+    hours = oracle_aws_nodes.billed_hours(found)
+    return Read(VIEWS, list(_fates(found)), pieces, hours, requests(found))
 
 
 def _fates(found: Source) -> Iterator[Fate]:

@@ -40,12 +40,16 @@ CSI_TAGS = ("CSIVolumeName", "ebs.csi.aws.com/cluster", "c_s_i_volume_name")
 
 @dataclass
 class AwsSlice(Slice):
-    """A slice with both views, and its share before discounts, by which `billed` may go."""
+    """A slice with both views, and its share before discounts, by which `billed` may go.
+
+    `slack` is what was requested and not used, interval by interval; None where not measured.
+    """
 
     effective: Fraction
     billed: Fraction
     gross: Fraction = ZERO
     provider_idle_gross: Fraction = ZERO
+    slack: Fraction | None = None
 
 
 def slice_of(source: Source, row: Row, kind: Kind, **more: Any) -> AwsSlice:

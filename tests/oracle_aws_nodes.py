@@ -8,23 +8,28 @@ Choices where the contract leaves room:
 * Dust goes to the largest idle slice above 0, empty or not, else to the largest workload slice;
   of equal ones to the first by resource kind, unrequested before empty.
 * The empty-node amount is divided by largest remainder, equal ones by name of the resource kind.
+* Idle of hours with agents alone is a slice of its own, without a change of its reason.
+* Idle of a day bought in several pricing categories is divided last, dust and prices included.
 * `billed` of a node's slices is an exact fraction: the contract does not fix which slice gets the
   last quantum. The sum per instance and day is exact.
-* In a daily export no residual is idle, also on a day without any split row.
+* In a daily export no residual is idle, also on a day without any split row, and no hour is the
+  agents' alone.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import date
 from fractions import Fraction
 
 from tests.oracle_aws_charges import POOL_TAGS, AwsSlice, charge_slices, plan_offset, slice_of
 from tests.oracle_aws_files import Row
+from tests.oracle_aws_pods import agents_hours, resource_kind, workloads
+from tests.oracle_aws_prices import by_category, by_request
 from tests.oracle_aws_source import Source, billed, is_parent, start, tag
 from tests.oracle_slices import ZERO, divide, rounded
 
 DUST_PER_ROW = Fraction(1, 10**9)
-SUFFIXES = {"vCPU-Hours": "cpu", "GB-Hours": "memory", "Accelerator-Hours": "gpu"}
 SIZES = {"vcpu": "cpu", "memory": "memory", "gpu": "gpu"}
 WEIGHTS = {"cpu": Fraction(9), "memory": Fraction(1)}
 GPU_WEIGHTS = {"gpu": Fraction(9), "cpu": Fraction(9, 10), "memory": Fraction(1, 10)}
@@ -33,27 +38,106 @@ Key = tuple[str, date, str]
 """Instance, day and currency."""
 
 
-def slices(source: Source) -> list[AwsSlice]:
+@dataclass(frozen=True)
+class Day:
+    """One instance and day: its rows, their sum, and what every slice says of the node."""
+
+    source: Source
+    parents: Sequence[Row]
+    pods: Sequence[Row]
+    where: dict[str, object]
+    is_last: bool
+    """Whether the instance left on this day."""
+
+    @property
+    def cost(self) -> Fraction:
+        """What the parents cost."""
+        return sum((self.source.effective(row) for row in self.parents), ZERO)
+
+    @property
+    def hours(self) -> Fraction:
+        """Billed hours."""
+        return _hours(self.parents)
+
+    @property
+    def empty_hours(self) -> Fraction:
+        """Billed hours without any split row: counted, never matched by time."""
+        if self.source.is_daily:
+            return ZERO
+        return max(self.hours - len({start(row) for row in self.pods}), ZERO)
+
+    @property
+    def size(self) -> Mapping[str, Fraction]:
+        """Billed size in cores, GiB and GPUs, as far as the parents tell it."""
+        found: dict[str, Fraction] = {}
+        for row in self.parents:
+            for name, kind in SIZES.items():
+                if text := row["product"].get(name):
+                    size = Fraction(text.split()[0].replace(",", ""))
+                    found[kind] = max(size, found.get(kind, ZERO))
+        return found
+
+    def slice(self, *kind: str | None, **more: object) -> AwsSlice:
+        """Return a slice of the node without any invoice amount."""
+        row_kind, reason, resource = kind
+        named = (str(row_kind), reason, str(resource))
+        return slice_of(self.source, self.parents[0], named, **self.where, billed=ZERO, **more)
+
+
+def slices(source: Source, basis: str) -> list[AwsSlice]:
     """Return every slice of a source's month; split rows without a parent are in none."""
     found: list[AwsSlice] = []
-    parents: dict[Key, list[Row]] = defaultdict(list)
     for row in source.charges:
-        if not (is_parent(row) and source.cluster(row)):
+        if not _is_node(source, row):
             found += charge_slices(source, row)
             continue
         if row["line_item_line_item_type"] == "SavingsPlanCoveredUsage":
             found.append(plan_offset(source, row))
-        if source.first_split is None or start(row) < source.first_split:
+        if _is_before(source, row):
             kind = ("unattributed", "no_split_source", "compute")
             found.append(slice_of(source, row, kind, billed=_invoiced(row), **_where(source, row)))
-        else:
-            parents[_key(row, row["line_item_resource_id"])].append(row)
+    for day in days(source):
+        found += _node_day(day, basis)
+    return found
+
+
+def days(source: Source) -> list[Day]:
+    """Return the instances' days from the first split row on."""
+    parents: dict[Key, list[Row]] = defaultdict(list)
     pods: dict[Key, list[Row]] = defaultdict(list)
+    for row in source.charges:
+        if _is_node(source, row) and not _is_before(source, row):
+            parents[_key(row, row["line_item_resource_id"])].append(row)
     for row in source.splits:
         pods[_key(row, row["split_line_item_parent_resource_id"])].append(row)
-    for key, rows in parents.items():
-        found += _node_day(source, rows, pods.get(key, []))
-    return found
+    left = last_days(source)
+    return [
+        Day(
+            source,
+            rows,
+            pods.get(key, []),
+            {**_where(source, rows[0]), "is_split": True},
+            left.get(key[0]) == key[1],
+        )
+        for key, rows in parents.items()
+    ]
+
+
+def billed_hours(source: Source) -> dict[tuple[str, date], Fraction]:
+    """Return the billed hours of each instance and day."""
+    rows: dict[tuple[str, date], list[Row]] = defaultdict(list)
+    for row in source.charges:
+        if _is_node(source, row):
+            rows[row["line_item_resource_id"], start(row).date()].append(row)
+    return {key: _hours(parents) for key, parents in rows.items()}
+
+
+def last_days(source: Source) -> dict[str, date]:
+    """Return the last day of each instance that left before the last day of the source."""
+    last: dict[str, date] = {}
+    for node, day in billed_hours(source):
+        last[node] = max(day, last.get(node, day))
+    return {node: day for node, day in last.items() if day < max(last.values())}
 
 
 def orphans(source: Source) -> set[str]:
@@ -62,8 +146,20 @@ def orphans(source: Source) -> set[str]:
     return {row["split_line_item_parent_resource_id"] for row in source.splits} - parents
 
 
+def _is_node(source: Source, row: Row) -> bool:
+    return is_parent(row) and source.cluster(row) is not None
+
+
+def _is_before(source: Source, row: Row) -> bool:
+    return source.first_split is None or start(row) < source.first_split
+
+
 def _key(row: Row, instance: str) -> Key:
     return instance, start(row).date(), row["line_item_currency_code"]
+
+
+def _hours(parents: Iterable[Row]) -> Fraction:
+    return sum((rounded(row["line_item_usage_amount"]) for row in parents), ZERO)
 
 
 def _invoiced(row: Row) -> Fraction:
@@ -82,115 +178,85 @@ def _where(source: Source, row: Row) -> dict[str, object]:
     }
 
 
-def _node_day(source: Source, parents: Sequence[Row], pods: Sequence[Row]) -> list[AwsSlice]:
+def _node_day(day: Day, basis: str) -> list[AwsSlice]:
     """Return the slices of one instance and day, whose sum is the sum of its parent rows."""
-    first = parents[0]
-    where = {**_where(source, first), "is_split": True}
-    total = sum((source.effective(row) for row in parents), ZERO)
-    pieces = [_workload(source, row, where) for row in pods]
-    pieces += _unrequested(source, first, pieces, where)
-    residual = total - sum((piece.effective for piece in pieces), ZERO)
-    hours = _empty_hours(source, parents, pods)
-    empty = min(max(residual, ZERO), rounded(hours * _highest_price(source, parents)))
-    pieces += _empty(source, first, (empty, hours), where)
+    pods = workloads(day.source, day.pods, day.where)
+    residual = day.cost - sum((pod.effective + (pod.provider_idle or ZERO) for pod in pods), ZERO)
+    most = rounded(day.empty_hours * _highest_price(day))
+    empty = min(max(residual, ZERO), most)
+    pieces = pods + _unrequested(day, is_partly_empty=empty > 0) + _empty(day, empty)
+    split = {kind: _sum_of(pieces, kind) for kind in {piece.resource_kind for piece in pieces}}
     rest = residual - empty
-    if pods and abs(rest) <= DUST_PER_ROW * (len(parents) + len(pods)):
+    if day.pods and abs(rest) <= DUST_PER_ROW * (len(day.parents) + len(day.pods)):
         _settle(pieces, rest)
-    else:
-        pieces += _gap(source, first, (rest, ZERO), where)
-    invoice = sum((_invoiced(row) for row in parents), ZERO)
-    return pieces + _share_invoice(source, first, pieces, invoice)
+        rest = ZERO
+    if basis == "request":
+        by_request(pieces, split)
+    pieces += _gap(day, rest, ZERO)
+    pieces = by_category(day.source, day.parents, pieces)
+    return pieces + _share_invoice(day, pieces)
 
 
-def _workload(source: Source, row: Row, where: dict[str, object]) -> AwsSlice:
-    kind = next(k for suffix, k in SUFFIXES.items() if row["line_item_usage_type"].endswith(suffix))
-    cost, unused = source.split_amounts(row)
-    return slice_of(
-        source,
-        row,
-        ("workload", None, kind),
-        **where,
-        effective=cost,
-        billed=ZERO,
-        gross=rounded(row["split_line_item_split_cost"]),
-        namespace=row["line_item_resource_id"].split("/")[2],
-        labels=row["tags"],
-        is_pod=True,
-        provider_idle=unused,
-        provider_idle_gross=rounded(row["split_line_item_unused_cost"]),
-        workload_idle=_slack(row, cost),
-    )
+def _sum_of(pieces: Iterable[AwsSlice], kind: str) -> Fraction:
+    return sum((piece.effective for piece in pieces if piece.resource_kind == kind), ZERO)
 
 
-def _slack(row: Row, cost: Fraction) -> Fraction | None:
-    """Return the requested but unused part of a split row's cost; None where not measured."""
-    if "split_line_item_actual_usage" not in row:
-        return None
-    reserved, used, charged = (
-        row[f"split_line_item_{name}"] for name in ("reserved_usage", "actual_usage", "split_usage")
-    )
-    return cost * max(reserved - used, ZERO) / charged if charged else ZERO
-
-
-def _unrequested(
-    source: Source, row: Row, pieces: Iterable[AwsSlice], where: dict[str, object]
-) -> list[AwsSlice]:
-    """Take what AWS spread over the pods back into one slice per resource kind."""
-    found: dict[str, AwsSlice] = {}
-    for piece in pieces:
-        kind = piece.resource_kind
-        if kind not in found:
-            idle = ("idle", "unrequested", kind)
-            found[kind] = slice_of(source, row, idle, **where, effective=ZERO, billed=ZERO)
-        found[kind].effective += piece.provider_idle or ZERO
-        found[kind].gross += piece.provider_idle_gross
+def _unrequested(day: Day, *, is_partly_empty: bool) -> list[AwsSlice]:
+    """Take what AWS spread over the pods back, by resource and by who ran in an hour."""
+    causes = agents_hours([] if day.source.is_daily else day.pods, is_last_day=day.is_last)
+    hours: dict[str | None, Fraction] = {
+        name: Fraction(list(causes.values()).count(name)) for name in causes.values()
+    }
+    used = day.hours - (day.empty_hours if is_partly_empty else ZERO)
+    hours[None] = used - sum(hours.values(), ZERO)
+    found: dict[tuple[str, str | None], AwsSlice] = {}
+    for row in day.pods:
+        kind, cause = resource_kind(row), causes.get(start(row))
+        if (kind, cause) not in found:
+            size = day.size.get(kind)
+            found[kind, cause] = day.slice(
+                "idle",
+                "unrequested",
+                kind,
+                cause=cause,
+                effective=ZERO,
+                capacity=None if size is None else size * hours[cause],
+                knows_hours=not day.source.is_daily,
+            )
+        found[kind, cause].effective += day.source.split_amounts(row)[1]
+        found[kind, cause].gross += rounded(row["split_line_item_unused_cost"])
     return list(found.values())
 
 
-def _empty_hours(source: Source, parents: Iterable[Row], pods: Iterable[Row]) -> Fraction:
-    if source.is_daily:
-        return ZERO
-    hours = sum((rounded(row["line_item_usage_amount"]) for row in parents), ZERO)
-    return max(hours - len({start(row) for row in pods}), ZERO)
+def _highest_price(day: Day) -> Fraction:
+    costs = [
+        (day.source.effective(row), rounded(row["line_item_usage_amount"])) for row in day.parents
+    ]
+    return max((cost / hours for cost, hours in costs if hours), default=ZERO)
 
 
-def _highest_price(source: Source, parents: Iterable[Row]) -> Fraction:
-    amounts = [(source.effective(row), rounded(row["line_item_usage_amount"])) for row in parents]
-    return max((cost / hours for cost, hours in amounts if hours), default=ZERO)
-
-
-def _empty(
-    source: Source, row: Row, empty: tuple[Fraction, Fraction], where: dict[str, object]
-) -> list[AwsSlice]:
+def _empty(day: Day, amount: Fraction) -> list[AwsSlice]:
     """Divide the amount of the empty hours over the resources of the instance."""
-    amount, hours = empty
     if not amount:
         return []
-    parts = _by_size(row, amount) or {"compute": amount}
+    size = day.size
+    parts = {"compute": amount}
+    if {"cpu", "memory"} <= set(size):
+        per_unit = GPU_WEIGHTS if size.get("gpu") else WEIGHTS
+        parts = divide(amount, {kind: per_unit[kind] * size[kind] for kind in sorted(per_unit)})
     return [
-        slice_of(
-            source,
-            row,
-            ("idle", "empty_node", kind),
-            **where,
+        day.slice(
+            "idle",
+            "empty_node",
+            kind,
+            cause="scale_down_wait" if day.is_last else None,
             effective=part,
-            billed=ZERO,
-            empty_hours=hours,
+            empty_hours=day.empty_hours,
+            capacity=size[kind] * day.empty_hours if kind in size else None,
+            knows_hours=not day.source.is_daily,
         )
         for kind, part in parts.items()
     ]
-
-
-def _by_size(row: Row, amount: Fraction) -> dict[str, Fraction]:
-    size = {
-        kind: Fraction(row["product"][name].split()[0].replace(",", ""))
-        for name, kind in SIZES.items()
-        if row["product"].get(name)
-    }
-    if not {"cpu", "memory"} <= set(size):
-        return {}
-    per_unit = GPU_WEIGHTS if size.get("gpu") else WEIGHTS
-    return divide(amount, {kind: per_unit[kind] * size[kind] for kind in sorted(per_unit)})
 
 
 def _settle(pieces: Sequence[AwsSlice], dust: Fraction) -> None:
@@ -199,29 +265,31 @@ def _settle(pieces: Sequence[AwsSlice], dust: Fraction) -> None:
     order = {"unrequested": 0, "empty_node": 1, None: 2}
     largest = min(
         idle or pieces,
-        key=lambda piece: (-piece.effective, piece.resource_kind, order[piece.reason]),
+        key=lambda piece: (
+            -piece.effective,
+            piece.resource_kind,
+            order[piece.reason],
+            piece.cause or "",
+        ),
     )
     largest.effective += dust
 
 
-def _gap(
-    source: Source, row: Row, amounts: tuple[Fraction, Fraction], where: dict[str, object]
-) -> list[AwsSlice]:
-    effective, invoice = amounts
+def _gap(day: Day, effective: Fraction, invoice: Fraction) -> list[AwsSlice]:
     if not effective and not invoice:
         return []
-    kind = ("unattributed", "split_gap", "compute")
-    return [slice_of(source, row, kind, **where, effective=effective, billed=invoice)]
+    gap = day.slice("unattributed", "split_gap", "compute", effective=effective)
+    gap.billed = invoice
+    return [gap]
 
 
-def _share_invoice(
-    source: Source, row: Row, pieces: Sequence[AwsSlice], invoice: Fraction
-) -> list[AwsSlice]:
+def _share_invoice(day: Day, pieces: Sequence[AwsSlice]) -> list[AwsSlice]:
     """Set `billed` of the slices in the ratio of their amortised cost; return what has no ratio."""
+    invoice = sum((_invoiced(row) for row in day.parents), ZERO)
     total = sum((piece.effective for piece in pieces), ZERO)
     gross = sum((piece.gross for piece in pieces), ZERO)
     if not total and not gross:
-        return _gap(source, row, (ZERO, invoice), {**_where(source, row), "is_split": True})
+        return _gap(day, ZERO, invoice)
     for piece in pieces:
         share = piece.effective / total if total else piece.gross / gross
         piece.billed = invoice * share

@@ -7,16 +7,20 @@ Choices where the contract leaves room:
 * A node is known for node cost only: a disk's idle falls to the next coarser scope.
 * Of equal remainders the team that comes first by code point gets the quantum; the operator's own
   team comes after all others, workload without a team after that.
+* `teams` and `except` narrow who takes part under the rules and in the comparison alike.
+* A pool whose rule is `metric` falls back when none of its participants has a value above 0.
+* Shares of method `fixed` are divided among those of their teams that take part.
 * In the view `billed` the parts of an AWS node are exact fractions, and so are the weights: parts
   of a pool are then exact fractions too, where the pipeline has whole quanta.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import date
 from fractions import Fraction
 
+from tests import oracle_metrics
 from tests.oracle_rules import Rule, Rules
 from tests.oracle_slices import QUANTUM, ZERO, Slice, cost
 
@@ -87,7 +91,7 @@ def post(
     for pool, pieces in pools.items():
         amount = sum((_known(piece, view) for piece in pieces), ZERO)
         operator = rules.operator(pieces[0])
-        weights = _weights(pool, workload[pool.day, pool.place], view)
+        weights = _weights(pool, workload[pool.day, pool.place], view, rules)
         for team, part in distribute(amount, weights, operator, exact=view == "billed").items():
             found.append(Posting(pool.day, pool.place, team, pool.row_kind, part, pool))
     return found
@@ -109,7 +113,7 @@ def is_node_cost(piece: Slice) -> bool:
 def _pool(piece: Slice, rules: Rules, forced: Method | None) -> Pool:
     rule = rules.allocation(piece)
     if forced and piece.row_kind in ("idle", "headroom"):
-        rule = Rule(rule.id, forced[0], rule.scope, forced[1])
+        rule = replace(rule, method=forced[0], by=forced[1])
     kind = (piece.charge_class, piece.row_kind, piece.reason, piece.resource_kind)
     return Pool(piece.day, place(piece), *kind, _scope(piece, rule.scope), rule)
 
@@ -126,23 +130,47 @@ def _scope(piece: Slice, level: str) -> tuple[str, str]:
 # ----------------------------------------------------------------------------------- weights
 
 
-def _weights(pool: Pool, workload: Iterable[Slice], view: str) -> dict[str | None, Fraction]:
+def _weights(
+    pool: Pool, workload: Iterable[Slice], view: str, rules: Rules
+) -> dict[str | None, Fraction]:
     """Return the weight of each claimant; None is all workload without a team."""
     inside = [
         piece
         for piece in workload
-        if _scope(piece, pool.scope[0]) == pool.scope
+        if pool.rule.admits(piece.team)
+        and _scope(piece, pool.scope[0]) == pool.scope
         and (not pool.is_node_cost or (piece.is_split and is_node_cost(piece)))
     ]
     whole = _by_team(inside, view, lambda _: True)
-    if pool.rule.method == "none":
+    present = [team for team, amount in whole.items() if amount > 0]
+    given = _given(pool, rules)
+    if given is not None:
+        weights = {team: ZERO if team is None else given.get(team, ZERO) for team in present}
+        if any(weights.values()) or pool.rule.method == "fixed":
+            return weights
+    return _by_cost(pool, inside, view, present)
+
+
+def _given(pool: Pool, rules: Rules) -> Mapping[str, Fraction] | None:
+    """Return the weights that are told from outside; None for methods that need none."""
+    if pool.rule.method == "fixed":
+        return dict(pool.rule.shares)
+    if pool.rule.method == "metric":
+        values = rules.metrics(pool.rule)
+        return oracle_metrics.of_teams(values, pool.rule.metric, pool.place[0], pool.day)
+    return None
+
+
+def _by_cost(
+    pool: Pool, inside: Sequence[Slice], view: str, present: Sequence[str | None]
+) -> dict[str | None, Fraction]:
+    method = pool.rule.fallback if pool.rule.method == "metric" else pool.rule.method
+    if method == "none":
         return {}
-    if pool.rule.method == "even":
-        return {team: QUANTUM for team, amount in whole.items() if amount > 0}
+    if method == "even":
+        return dict.fromkeys(present, QUANTUM)
     counted = _by_team(inside, view, lambda piece: _counts(pool, piece))
-    return {
-        team: max(counted.get(team, ZERO), ZERO) for team, amount in whole.items() if amount > 0
-    }
+    return {team: max(counted.get(team, ZERO), ZERO) for team in present}
 
 
 def _counts(pool: Pool, piece: Slice) -> bool:

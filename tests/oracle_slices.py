@@ -28,6 +28,11 @@ class Slice:
     the provider itself put on the row, None where it put none. `is_split` is false where the
     charge was billed directly to its workload, or nobody split it. `is_pod` tells a pod from a
     disk claim or a Service's address. `node` is known only with `node_name`.
+
+    Quantities are core-hours, GiB-hours and GPU-hours; None is unknown. `capacity` and
+    `allocatable` stand on idle. `uncarved` is what idle cost before reserve and headroom were
+    taken from it; `is_carved` tells what was taken. `knows_hours`: the provider says in which
+    hours pods ran, so that what it calls no waiting for scale-down is none.
     """
 
     source: str
@@ -51,6 +56,17 @@ class Slice:
     provider_idle: Fraction | None = None
     workload_idle: Fraction | None = None
     empty_hours: Fraction = ZERO
+    cause: str | None = None
+    pricing_category: str | None = None
+    workload_kind: str | None = None
+    requested: Fraction | None = None
+    used: Fraction | None = None
+    charged: Fraction | None = None
+    capacity: Fraction | None = None
+    allocatable: Fraction | None = None
+    uncarved: Fraction | None = None
+    is_carved: bool = False
+    knows_hours: bool = False
 
 
 @dataclass(frozen=True)
@@ -63,12 +79,28 @@ class Fate:
 
 
 @dataclass(frozen=True)
+class PodRequest:
+    """What one pod requests of a resource (cores, GiB, GPUs), and for how many pod-hours."""
+
+    cluster: str
+    resource_kind: str
+    quantity: Fraction
+    weight: Fraction
+
+
+@dataclass(frozen=True)
 class Read:
-    """One month of one source: `views` it has, a fate for each row of the bill, its slices."""
+    """One month of one source: `views` it has, a fate for each row of the bill, its slices.
+
+    `hours` are the billed hours of each node and day, `requests` those of pods that are no
+    DaemonSet's and request more than 0; both are empty where the provider does not tell.
+    """
 
     views: tuple[str, ...]
     fates: Sequence[Fate]
     slices: Sequence[Slice]
+    hours: Mapping[tuple[str, date], Fraction] = field(default_factory=dict)
+    requests: Sequence[PodRequest] = ()
 
 
 def cost(piece: Slice, view: str) -> Fraction | None:
