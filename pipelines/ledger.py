@@ -29,12 +29,14 @@ RULES = (
     Step("daily_costs", "distribute/daily_costs"),
     Step("rules_in_force", "distribute/rules_in_force"),
     Step("pools", "distribute/pools"),
+    Step("rule_weights", "distribute/rule_weights"),
 )
 POSTINGS = (
     Step("variants", "distribute/variants"),
+    Step("workload_costs", "distribute/workload_costs"),
+    Step("entitled", "distribute/entitled"),
     Step("assignments", "distribute/assignments"),
     Step("distributions", "distribute/distributions"),
-    Step("workload_costs", "distribute/workload_costs"),
     Step("participants", "distribute/participants"),
     Step("weights", "distribute/weights", "VIEW"),
     Step("claims", "distribute/claims", "VIEW"),
@@ -54,6 +56,9 @@ STATEMENTS = (
 )
 RECONCILIATION = (
     Step("both_views", "reconcile/both_views"),
+    Step("node_days", "reconcile/node_days"),
+    Step("node_steps", "reconcile/node_steps"),
+    Step("bridges", "reconcile/bridges"),
     Step("reconciliation", "publish/reconciliation"),
 )
 
@@ -67,6 +72,7 @@ def build(con: duckdb.DuckDBPyConnection) -> None:
     _run(con, VIEWS)  # 2. each row gets its one cost
     _run(con, RULES)  # 3. each amount gets its pool and its rule
     _refuse_oversized_pools(con)  # 4. 128 bits must hold pool times weight
+    _refuse_doubled_values(con)
     _run(con, POSTINGS)  # 5. methods give weights, one query gives money
     _run(con, STATEMENTS)  # 6. lines, rounded so that sums hold
     _run(con, RECONCILIATION)  # 7. the provider's idle against ours
@@ -107,6 +113,19 @@ def _refuse_oversized_pools(con: duckdb.DuckDBPyConnection) -> None:
             expected="at most 170000000000 units of currency in one pool of one day",
             got=f"{amount:f}",
             hint="look for a wrong unit or currency in the source files of that day",
+        )
+
+
+def _refuse_doubled_values(con: duckdb.DuckDBPyConnection) -> None:
+    doubled = con.execute(queries.read("distribute/doubled_values")).fetchall()
+    if doubled:
+        rule, day, cluster, team = doubled[0]
+        raise InputError(
+            "two values of a metric are about one team",
+            where=f"metric of allocation rule {rule}: {day}, {team or 'no team'}",
+            expected="one value for a team on a day and cluster, by its name or by its id",
+            got=f"one by the name of {cluster}, one by this id",
+            hint="write the cluster in one way throughout the metric file",
         )
 
 

@@ -15,11 +15,10 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
-import polars as pl
 
 from connectors.base import Progress as Copying
 from connectors.base import silent
-from pipelines import ledger, overlaps, recording, rules, tables
+from pipelines import ledger, loading, overlaps, recording, tables
 from pipelines.bill import add_bill
 from pipelines.config import Config
 from pipelines.engine import connect
@@ -27,12 +26,11 @@ from pipelines.fetching import Fetched, fetch_all, refuse_what_sources_lack
 from pipelines.hashes import sha256_of
 from pipelines.lake import Lake
 from pipelines.record import RunRecord, TableFile
-from pipelines.recording import MONTH_STATUS
 from pipelines.slicing import slice_source
 from transforms.inventory import nothing_known
 from transforms.normalise import normalise
 from transforms.schema import TABLES
-from transforms.sliced import Sliced, findings_frame
+from transforms.sliced import Sliced
 
 ALSO_CSV = ("statements", "comparison")
 
@@ -91,7 +89,7 @@ def run(
                     _normalise(con, one, config)
                 overlaps.refuse(con, config.sources)
             with clock.stage("ledger"):
-                _load(con, config, month, sliced)
+                loading.load(con, config, month, sliced)
                 ledger.build(con)
             with clock.stage("write"):
                 files = _write(con, fetched, month, staged)
@@ -113,90 +111,14 @@ def _slice(con: duckdb.DuckDBPyConnection, one: Fetched, lake: Lake) -> Sliced:
     return sliced
 
 
-# ---------------------------------------------------------------- normalise and ledger
+# ---------------------------------------------------------------- normalise
 
 
 def _normalise(con: duckdb.DuckDBPyConnection, sliced: Sliced, config: Config) -> None:
     """Add one source's rows to the table `normalised` of `con`, and what they tell."""
     normalised = normalise(sliced, config, nothing_known())
-    _append(con, "normalised", normalised.rows.collect(engine="streaming"))
-    _append(con, "findings_in", normalised.findings)
-
-
-def _load(
-    con: duckdb.DuckDBPyConnection, config: Config, month: str, sliced: Sequence[Sliced]
-) -> None:
-    """Put what the ledger reads beside `normalised` and `bill` into `con`."""
-    for name in ("totals", "cluster_bills"):
-        _append(con, name, pl.concat([getattr(one, name) for one in sliced]))
-    _append(con, "findings_in", pl.concat([one.findings for one in sliced]))
-    clusters = con.sql(
-        "SELECT DISTINCT cluster_id, cluster_name FROM normalised WHERE cluster_id IS NOT NULL"
-    ).fetchall()
-    unused = rules.unused_rules(config, clusters, month)
-    _append(con, "findings_in", findings_frame(unused))
-    report = config.report
-    _append(
-        con,
-        "settings",
-        pl.DataFrame(
-            {
-                "billing_period": [month],
-                "cost_view": [report.cost_view],
-                "charge_basis": [report.charge_basis],
-                "month_status": [MONTH_STATUS],
-                "splits_apart": [sorted({name for one in config.sources for name in one.splits})],
-            },
-            schema_overrides={"splits_apart": pl.List(pl.String)},
-        ),
-    )
-    _append(con, "allocation_rules", _rule_rows(config))
-    _append(con, "operators", _operator_rows(config))
-
-
-def _rule_rows(config: Config) -> pl.DataFrame:
-    columns = ("id", "kinds", "method", "scope", "by", "cluster", "valid_from", "valid_to")
-    return pl.DataFrame(
-        [
-            (position, *(_listed(getattr(rule, name)) for name in columns))
-            for position, rule in enumerate(config.allocation_rules)
-        ],
-        schema={
-            "position": pl.Int32,
-            "id": pl.String,
-            "kinds": pl.List(pl.String),
-            "method": pl.String,
-            "scope": pl.String,
-            "by": pl.String,
-            "cluster": pl.List(pl.String),
-            "valid_from": pl.Date,
-            "valid_to": pl.Date,
-        },
-        orient="row",
-    )
-
-
-def _operator_rows(config: Config) -> pl.DataFrame:
-    return pl.DataFrame(
-        [
-            (position, operator.team, list(operator.cluster))
-            for position, operator in enumerate(config.operators)
-        ],
-        schema={"position": pl.Int32, "team": pl.String, "cluster": pl.List(pl.String)},
-        orient="row",
-    )
-
-
-def _listed(value: object) -> object:
-    return list(value) if isinstance(value, tuple) else value
-
-
-def _append(con: duckdb.DuckDBPyConnection, table: str, rows: pl.DataFrame) -> None:
-    arriving = rows.to_arrow()
-    con.register("arriving", arriving)
-    con.execute(f"CREATE TABLE IF NOT EXISTS {table} AS FROM arriving LIMIT 0")
-    con.execute(f"INSERT INTO {table} FROM arriving")
-    con.unregister("arriving")
+    loading.append(con, "normalised", normalised.rows.collect(engine="streaming"))
+    loading.append(con, "findings_in", normalised.findings)
 
 
 # ---------------------------------------------------------------- write

@@ -33,7 +33,11 @@ SHAPES = {
     "settings": "billing_period VARCHAR, cost_view VARCHAR, charge_basis VARCHAR, "
     "month_status VARCHAR, splits_apart VARCHAR[]",
     "allocation_rules": "position INTEGER, id VARCHAR, kinds VARCHAR[], method VARCHAR, "
-    'scope VARCHAR, "by" VARCHAR, cluster VARCHAR[], valid_from DATE, valid_to DATE',
+    'scope VARCHAR, "by" VARCHAR, cluster VARCHAR[], valid_from DATE, valid_to DATE, '
+    "teams VARCHAR[], excepted VARCHAR[], fallback VARCHAR, "
+    "shares STRUCT(team VARCHAR, share DECIMAL(38, 12))[]",
+    "metric_values": "position INTEGER, charge_date DATE, cluster VARCHAR, team VARCHAR, "
+    "value DECIMAL(38, 12)",
     "operators": "position INTEGER, team VARCHAR, cluster VARCHAR[]",
 }
 

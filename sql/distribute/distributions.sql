@@ -1,10 +1,10 @@
 -- distributions: the ways of distributing a pool that some variant needs, each once.
 --
 -- reads    assignments
--- returns  distribution, pool, method, by
+-- returns  distribution, pool, method (that gives the weights), by
 SELECT DISTINCT
     distribution,
     pool,
-    method,
+    weighed_by AS method,
     "by"
 FROM assignments

@@ -1,8 +1,9 @@
 -- pools: the amounts to give to somebody, and the rule that says how.
 --
 -- reads    daily_costs, rules_in_force, clusters
--- returns  one row a pool: its keys, pool_amount, rule_method, rule_by, and
+-- returns  one row a pool: its keys, pool_amount, rule_method, rule_by, rule_fallback, and
 --          pool         its number, for joins; pool_id is its readable name
+--          position     of its rule; NULL where none applies
 --          asked_scope  the scope the rule asks for; scope is what the rows know, the next
 --                       coarser one where they do not know it
 --          bearer       who takes what no weight claims: a workload's own team, nobody (NULL)
@@ -12,9 +13,11 @@ WITH
 placed AS (
     SELECT
         daily_costs.*,
+        rules_in_force.position,
         rules_in_force.allocation_rule,
         rules_in_force.method AS rule_method,
         rules_in_force."by" AS rule_by,
+        rules_in_force.fallback AS rule_fallback,
         rules_in_force.asked_scope,
         CASE
             WHEN rules_in_force.asked_scope = 'node' AND daily_costs.node IS NOT NULL THEN 'node'

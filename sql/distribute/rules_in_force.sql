@@ -2,8 +2,9 @@
 --
 -- reads    daily_costs, clusters
 --          allocation_rules   position, id, kinds, method, scope, by, cluster (globs on name or
---                             id), valid_from, valid_to (exclusive; NULL is open)
--- returns  row_kind, provider, cluster_id, charge_date, allocation_rule, method, by, asked_scope
+--                             id), valid_from, valid_to (exclusive; NULL is open), fallback
+-- returns  row_kind, provider, cluster_id, charge_date, position (of the rule; NULL without one),
+--          allocation_rule, method, by, asked_scope, fallback
 -- promise  one row per kind, cluster and day: the first rule in file order that matches, else
 --          `default`, method none. No rule reaches workload or unattributed.
 WITH
@@ -53,7 +54,9 @@ SELECT
     first_matches.provider,
     first_matches.cluster_id,
     first_matches.charge_date,
+    first_matches.position,
     allocation_rules."by",
+    allocation_rules.fallback,
     coalesce(allocation_rules.id, 'default') AS allocation_rule,
     coalesce(allocation_rules.method, 'none') AS method,
     coalesce(allocation_rules.scope, 'cluster') AS asked_scope
