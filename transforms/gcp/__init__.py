@@ -11,12 +11,13 @@ from transforms.gcp.charges import charges, exports, identified, separate_credit
 from transforms.gcp.columns import resolve
 from transforms.gcp.combine import combine
 from transforms.gcp.labels import colliding, found_keys
+from transforms.gcp.nodes import usage
 from transforms.schema import COST_VIEWS
 from transforms.sliced import Context
 
 __all__ = ["VERSION", "bill_columns", "combine", "slice_file", "views"]
 
-VERSION = 2
+VERSION = 3
 """Raised when the parts of a file change, so that cached ones are not used again."""
 
 
@@ -26,7 +27,7 @@ def views(_: Context) -> tuple[str, ...]:
 
 
 def slice_file(raw: pl.LazyFrame, context: Context) -> dict[str, pl.LazyFrame]:
-    """Return the parts of one raw file: `charges`, `credits`, `exports` and `spellings`.
+    """Return the parts of one raw file: `charges`, `credits`, `exports`, `spellings`, `usage`.
 
     raw: the columns of the detailed export, nested or as text, or JSON in the column `line`.
     Raises InputError where a needed column is missing, or it is another export.
@@ -38,4 +39,5 @@ def slice_file(raw: pl.LazyFrame, context: Context) -> dict[str, pl.LazyFrame]:
         "credits": separate_credits(rows),
         "exports": exports(rows),
         "spellings": colliding(found, context.labels),
+        "usage": usage(rows),
     }

@@ -10,6 +10,7 @@ import polars as pl
 
 from transforms.gcp import codes, labels
 from transforms.gcp.credits import absolute, every, price, separate
+from transforms.gcp.nodes import in_hours
 from transforms.money import known_sum
 
 GROUP = (
@@ -52,6 +53,7 @@ def charges(rows: pl.LazyFrame, found: Iterable[str], wanted: Sequence[str]) -> 
     Columns: GROUP, one `label:<key>` for each wanted label, the sums `effective` (cost and the
     credits of the price), `cost`, `amount` (cost and all credits), `amount_abs`, `list_cost`,
     `usage`, `pricing_quantity`, and the row count `rows`. A sum is NULL where a part is missing.
+    `in_hours` has one bit for each hour of the day in which there is a row.
     """
     schema = rows.collect_schema()
     keys = [*GROUP, *(f"label:{label}" for label in wanted)]
@@ -63,6 +65,7 @@ def charges(rows: pl.LazyFrame, found: Iterable[str], wanted: Sequence[str]) -> 
             "list_cost",
             "usage",
             "pricing_quantity",
+            "start",
             effective=pl.col("cost") + price(schema),
             amount=pl.col("cost") + every(schema),
             amount_abs=pl.col("cost").abs() + absolute(schema),
@@ -72,6 +75,7 @@ def charges(rows: pl.LazyFrame, found: Iterable[str], wanted: Sequence[str]) -> 
             *(known_sum(name) for name in ("cost", "amount", "list_cost", "usage")),
             known_sum("pricing_quantity"),
             pl.col("effective", "amount_abs").sum(),
+            in_hours(),
             rows=pl.len().cast(pl.Int64),
         )
     )

@@ -12,6 +12,7 @@ from transforms.gcp.classify import (
     is_autopilot_pod,
     is_kubernetes_engine,
 )
+from transforms.gcp.nodes import node_days, pod_requests, resource_id
 from transforms.gcp.others import standard_export
 from transforms.schema import COST_VIEWS
 from transforms.sliced import (
@@ -61,6 +62,8 @@ def combine(parts: Mapping[str, pl.LazyFrame], context: Context) -> Sliced:
                 *notices.of_exports(exports, context),
             ]
         ),
+        node_days=node_days(parts["usage"].collect(engine="streaming")),
+        pod_requests=pod_requests(charges),
     )
 
 
@@ -143,13 +146,12 @@ def _pricing() -> pl.Expr:
 
 def _named(charges: pl.DataFrame) -> pl.DataFrame:
     """Fill the columns that charges and credits share."""
-    resource = pl.coalesce("resource_global_name", "resource_name")
-    origin = (pl.col("sku_id"), resource, pl.col("project_id"), pl.col("credit_type"))
+    origin = (pl.col("sku_id"), resource_id(), pl.col("project_id"), pl.col("credit_type"))
     return charges.with_columns(
         effective_cost="effective",
         billed_cost="effective",
         sub_account_id="project_id",
-        resource_id=resource,
+        resource_id=resource_id(),
         cluster_name=pl.col("cluster_id").str.extract(r"([^/]+)$", 1),
         charge_class=pl.when("is_correction").then(pl.lit("Correction")),
         service_category=pl.col("service_name").replace_strict(
