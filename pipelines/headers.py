@@ -32,7 +32,7 @@ def names(path: Path) -> tuple[str, ...]:
     try:
         if plain.endswith(".parquet"):
             return tuple(pl.read_parquet_schema(path))
-        with _text(path) as text:
+        with open_text(path) as text:
             if plain.endswith(".csv"):
                 return tuple(next(csv.reader(text), ()))
             return tuple(_keys(text))
@@ -43,13 +43,14 @@ def names(path: Path) -> tuple[str, ...]:
 def mentions(path: Path, words: Collection[str]) -> bool:
     """Say whether a text file has one of these words, given in lower case, in any spelling."""
     try:
-        with _text(path) as text:
+        with open_text(path) as text:
             return any(word in line.lower() for line in text for word in words)
     except (OSError, EOFError, ValueError):
         return False
 
 
-def _text(path: Path) -> IO[str]:
+def open_text(path: Path) -> IO[str]:
+    """Open a text file, packed or not."""
     if path.name.lower().endswith(".gz"):
         return gzip.open(path, "rt", encoding="utf-8-sig", newline="")
     return path.open(encoding="utf-8-sig", newline="")

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import duckdb
 import polars as pl
 
-from pipelines import rules
+from pipelines import metrics, rules
 from pipelines.config import Config
 from pipelines.decisions import AllocationRule
 from pipelines.recording import MONTH_STATUS
@@ -27,18 +27,15 @@ ALLOCATION_RULES = {
     "fallback": TEXT,
     "shares": pl.List(pl.Struct({"team": TEXT, "share": MONEY})),
 }
-METRIC_VALUES = {
-    "position": pl.Int32(),
-    "charge_date": DAY,
-    "cluster": TEXT,
-    "team": TEXT,
-    "value": MONEY,
-}
 OPERATORS = {"position": pl.Int32(), "team": TEXT, "cluster": pl.List(TEXT)}
 
 
 def load(
-    con: duckdb.DuckDBPyConnection, config: Config, month: str, sliced: Sequence[Sliced]
+    con: duckdb.DuckDBPyConnection,
+    config: Config,
+    month: str,
+    sliced: Sequence[Sliced],
+    metric_values: pl.DataFrame,
 ) -> None:
     """Put what the ledger reads beside `normalised` and `bill` into `con`."""
     for name in ("totals", "cluster_bills"):
@@ -50,9 +47,22 @@ def load(
     unused = rules.unused_rules(config, clusters, month)
     append(con, "findings_in", findings_frame(unused))
     append(con, "settings", _settings(config, month))
+    load_rules(con, config, metric_values)
+
+
+def load_rules(
+    con: duckdb.DuckDBPyConnection, config: Config, metric_values: pl.DataFrame | None = None
+) -> None:
+    """Put the rules by which pools are distributed into `con`.
+
+    metric_values: what the metric files hold, where they were read before. Raises what
+    `metrics.of_rules` raises.
+    """
     append(con, "allocation_rules", allocation_rules(config))
     append(con, "operators", operators(config))
-    append(con, "metric_values", pl.DataFrame(schema=METRIC_VALUES))
+    if metric_values is None:
+        metric_values = metrics.of_rules(config).values
+    append(con, "metric_values", metric_values)
 
 
 def allocation_rules(config: Config) -> pl.DataFrame:

@@ -18,7 +18,7 @@ import duckdb
 
 from connectors.base import Progress as Copying
 from connectors.base import silent
-from pipelines import ledger, loading, overlaps, recording, tables
+from pipelines import ledger, loading, metrics, overlaps, recording, tables
 from pipelines.bill import add_bill
 from pipelines.config import Config
 from pipelines.engine import connect
@@ -78,6 +78,7 @@ def run(
     with lake.lock():
         written = lake.new_run()
         refuse_what_sources_lack(config, month)
+        measured = metrics.of_rules(config)
         with clock.stage("fetch"):
             fetched = fetch_all(config, month, lake, progress=progress, copying=copying)
         staged = lake.stage(written)
@@ -89,7 +90,7 @@ def run(
                     _normalise(con, one, config)
                 overlaps.refuse(con, config.sources)
             with clock.stage("ledger"):
-                loading.load(con, config, month, sliced)
+                loading.load(con, config, month, sliced, measured.values)
                 ledger.build(con)
             with clock.stage("write"):
                 files = _write(con, fetched, month, staged)

@@ -1,0 +1,137 @@
+"""The metric files that allocation rules name: what distributes where method = 'metric'."""
+
+import csv
+from dataclasses import dataclass
+from pathlib import Path
+
+import polars as pl
+
+from pipelines import headers
+from pipelines.config import Config
+from pipelines.decisions import AllocationRule
+from pipelines.errors import ConfigurationError
+from pipelines.exports import reading, scan
+from pipelines.hashes import sha256_of
+from pipelines.mistakes import choice
+from pipelines.record import InputFile
+from transforms.errors import InputError, doubled
+from transforms.metrics import COLUMNS, read
+from transforms.schema import DAY, MONEY, TEXT
+
+METRIC_VALUES = {
+    "position": pl.Int32(),
+    "charge_date": DAY,
+    "cluster": TEXT,
+    "team": TEXT,
+    "value": MONEY,
+}
+"""The relation `metric_values`; position is that of the rule which reads the value."""
+
+_KEPT = [name for name in METRIC_VALUES if name != "position"]
+
+FORMS = (".csv", ".csv.gz", ".parquet")
+
+
+@dataclass(frozen=True)
+class Metrics:
+    """What the metric files of a configuration hold: METRIC_VALUES, and the files read."""
+
+    values: pl.DataFrame
+    files: tuple[InputFile, ...]
+
+
+def of_rules(config: Config) -> Metrics:
+    """Read each metric file once, and give each rule the metric it names.
+
+    Raises ConfigurationError where a file or a metric is not there, InputError where a file
+    cannot be read.
+    """
+    files: dict[Path, pl.DataFrame] = {}
+    chosen = [pl.DataFrame(schema=METRIC_VALUES)]
+    for position, rule in enumerate(config.allocation_rules):
+        path = rule.metric_file
+        if path is None:
+            continue
+        if path not in files:
+            files[path] = _values(path, _key(rule, "metric_file"))
+        values = _chosen(files[path], rule, path)
+        chosen.append(values.select(pl.lit(position, pl.Int32).alias("position"), *_KEPT))
+    return Metrics(pl.concat(chosen), tuple(_as_input(path) for path in sorted(files)))
+
+
+def _as_input(path: Path) -> InputFile:
+    return InputFile(name=str(path), size=path.stat().st_size, sha256=sha256_of(path))
+
+
+def _chosen(values: pl.DataFrame, rule: AllocationRule, path: Path) -> pl.DataFrame:
+    """Return the values of the metric that a rule names, or of the only one there is."""
+    names = values.get_column("metric").unique().sort().to_list()
+    wanted = rule.metric or (names[0] if len(names) == 1 else None)
+    if wanted not in names:
+        raise ConfigurationError(
+            "which metric?" if wanted is None else "no such metric",
+            where=_key(rule, "metric"),
+            expected=f"{choice(names)}, as {path.name} has them",
+            got="nothing" if wanted is None else repr(wanted),
+        )
+    return values.filter(pl.col("metric") == wanted)
+
+
+def _values(path: Path, key: str) -> pl.DataFrame:
+    """Return the values of a file; `key` is where the configuration names it."""
+    if not path.name.lower().endswith(FORMS):
+        raise ConfigurationError(
+            "not a metric file",
+            where=key,
+            expected=f"a name that ends in {choice(FORMS)}",
+            got=path.name,
+        )
+    if not path.is_file():
+        raise ConfigurationError(
+            "no such file",
+            where=key,
+            expected="a CSV or Parquet file",
+            got=str(path),
+            hint="Correct `metric_file`, or put the file there.",
+        )
+    is_csv = not path.name.lower().endswith(".parquet")
+    with reading(str(path)):
+        rows = _rows(path, is_csv=is_csv)
+        try:
+            return read(rows, first=2 if is_csv else 1)  # as a spreadsheet counts its rows
+        except InputError as error:
+            error.where = f"{path}, {error.where}" if error.where else str(path)
+            raise
+
+
+def _rows(path: Path, *, is_csv: bool) -> pl.DataFrame:
+    """Return the rows of a file, text as text. Raises InputError."""
+    header = headers.names(path)
+    for name in COLUMNS:
+        if header.count(name) > 1:
+            raise doubled(name, header, hint="Keep one of the two.")
+    try:
+        lazy = scan(path)
+        return pl.DataFrame() if lazy is None else lazy.collect()
+    except pl.exceptions.ComputeError:
+        if is_csv:
+            _refuse_longer_rows(path, len(header))
+        raise
+
+
+def _refuse_longer_rows(path: Path, columns: int) -> None:
+    """Raise InputError about the first row that has more cells than the header."""
+    with headers.open_text(path) as lines:
+        for number, cells in enumerate(csv.reader(lines), start=1):
+            if len(cells) > columns:
+                raise InputError(
+                    "a row is longer than the header",
+                    where=f"{path}, row {number}",
+                    expected=f"{columns} cells",
+                    got=f"{len(cells)}: {', '.join(cells)}",
+                    hint="A number is written with a point; text with a comma stands in quotes.",
+                )
+
+
+def _key(rule: AllocationRule, name: str) -> str:
+    return f"[[allocation_rule]] {rule.id}: {name}"
