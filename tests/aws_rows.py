@@ -40,6 +40,7 @@ SCHEMA: dict[str, pl.DataType] = {
     "split_line_item_reserved_usage": pl.Float64(),
     "split_line_item_actual_usage": pl.Float64(),
     "split_line_item_split_usage": pl.Float64(),
+    "split_line_item_split_usage_ratio": pl.Float64(),
     "split_line_item_split_cost": pl.Float64(),
     "split_line_item_unused_cost": pl.Float64(),
     "split_line_item_net_split_cost": pl.Float64(),

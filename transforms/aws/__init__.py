@@ -12,14 +12,16 @@ from transforms import cells
 from transforms.aws.charges import charges
 from transforms.aws.columns import COSTS, canonical_names, divide, resolve
 from transforms.aws.combine import combine
-from transforms.aws.split import hours, pods
+from transforms.aws.hours import hours
+from transforms.aws.pod_requests import requests
+from transforms.aws.split import pods
 from transforms.aws.tags import discover
 from transforms.schema import COST_VIEWS
 from transforms.sliced import Context
 
 __all__ = ["VERSION", "bill_columns", "combine", "slice_file", "views"]
 
-VERSION = 3
+VERSION = 4
 """Raised when the parts of a file change, so that cached ones are not used again."""
 
 _BILL_COLUMNS = (
@@ -40,7 +42,7 @@ def views(_: Context) -> tuple[str, ...]:
 
 
 def slice_file(raw: pl.LazyFrame, context: Context) -> dict[str, pl.LazyFrame]:
-    """Return the parts of one raw file: `charges`, `pods`, `hours` and `spellings`.
+    """Return the parts of a raw file: `charges`, `pods`, `hours`, `requests`, `spellings`.
 
     raw: the columns of a CUR 2.0 or a legacy report, in Parquet types or as text.
     Raises InputError where a needed column is missing.
@@ -51,7 +53,8 @@ def slice_file(raw: pl.LazyFrame, context: Context) -> dict[str, pl.LazyFrame]:
     return {
         "charges": charges(resolve(billed), tags, labels, billing_period),
         "pods": pods(resolve(split), tags, labels, billing_period),
-        "hours": hours(resolve(split), billing_period),
+        "hours": hours(resolve(split), tags, billing_period),
+        "requests": requests(resolve(split), tags, billing_period),
         "spellings": tags.colliding(labels),
     }
 

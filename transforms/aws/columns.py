@@ -67,6 +67,7 @@ SPLIT_REQUIRED = (
 )
 SPLIT_OPTIONAL = (
     "split_line_item_actual_usage",
+    "split_line_item_split_usage_ratio",
     "split_line_item_net_split_cost",
     "split_line_item_net_unused_cost",
     "split_line_item_public_on_demand_split_cost",

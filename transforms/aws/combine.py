@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 import polars as pl
 
-from transforms.aws import notices
+from transforms.aws import distribution, notices, request
 from transforms.aws.classify import classify, commitment_slices, invoice_slices
 from transforms.aws.clusters import arn_of_resource, name_of, resolve
 from transforms.aws.codes import (
@@ -19,8 +19,9 @@ from transforms.aws.codes import (
     QUANTITY_UNIT,
     SERVICE_CATEGORY,
 )
-from transforms.aws.node_days import intervals
-from transforms.aws.nodes import node_slices
+from transforms.aws.hours import intervals
+from transforms.aws.nodes import node_hours, node_slices
+from transforms.aws.pod_requests import pod_requests
 from transforms.money import zero
 from transforms.schema import COST_VIEWS
 from transforms.sliced import (
@@ -47,8 +48,8 @@ def combine(parts: Mapping[str, pl.LazyFrame], context: Context) -> Sliced:
     parts: what `slice_file` returned for each file, concatenated, with `source_file` added.
     Raises InputError where a row lacks its month, its day or its currency.
     """
-    raw_charges, raw_pods, hours = (
-        parts[name].collect(engine="streaming") for name in ("charges", "pods", "hours")
+    raw_charges, raw_pods = (
+        parts[name].collect(engine="streaming") for name in ("charges", "pods")
     )
     for part in (raw_charges, raw_pods):
         require_values(part, _NEVER_EMPTY)
@@ -57,8 +58,9 @@ def combine(parts: Mapping[str, pl.LazyFrame], context: Context) -> Sliced:
     sliced, eks = _with_clusters(charges.filter(pl.col("fate") == "sliced"), _of_eks(pods))
     is_node = pl.col("is_node") & pl.col("cluster_id").is_not_null()
     parents, others = sliced.filter(is_node), classify(sliced.filter(~is_node))
-    when = intervals(hours)
-    nodes = node_slices(_without_offset(parents), eks, when)
+    when = intervals(parts["hours"], net=net)
+    by_request = context.charge_basis == "request"
+    nodes = node_slices(_without_offset(parents), eks, when, by_request=by_request)
     charged = _without_offset(pl.concat([parents, others], how="diagonal"))
     return Sliced(
         slices=as_slices(_slices(nodes, parents, others), context),
@@ -69,10 +71,14 @@ def combine(parts: Mapping[str, pl.LazyFrame], context: Context) -> Sliced:
                 *notices.of_basis(raw_charges, raw_pods, context, net=net),
                 *notices.of_codes(others, eks, context),
                 *notices.of_split(parents, pods, eks, nodes, when, context),
+                *distribution.notices(parts["hours"], context),
+                *(request.notices(nodes, context) if by_request else ()),
                 *notices.of_source(sliced, others, parts["spellings"].collect(), context),
             ]
         ),
         bill_values={"net": net},
+        node_days=node_hours(parents, when),
+        pod_requests=pod_requests(parts["requests"], eks),
     )
 
 

@@ -1,12 +1,9 @@
 """An instance's day: what its parents cost, what its pods split of it, and what is left over."""
 
-import datetime as dt
-from typing import NamedTuple
-
 import polars as pl
 
 from transforms.aws.codes import PRICING_CATEGORY
-from transforms.errors import InputError
+from transforms.aws.hours import Intervals
 from transforms.money import DUST_PER_ROW, zero
 from transforms.schema import MONEY
 from transforms.sliced import joined_files
@@ -24,37 +21,6 @@ DESCRIBED = (
     "node_pool",
 )
 """What the parents say about a node and every slice of it repeats."""
-
-
-class Intervals(NamedTuple):
-    """When and how finely EKS split the instances of a source."""
-
-    first: dt.datetime | None
-    """Start of the first split interval; None where nothing was split."""
-    daily: bool
-    """Whether intervals are longer than an hour, so that hours cannot be counted."""
-    counted: pl.DataFrame
-    """resource_id, charge_date, split_hours: distinct split hours of an instance and day."""
-
-
-def intervals(hours: pl.DataFrame) -> Intervals:
-    """Read first hour, granularity and distinct hours from the split intervals of a source."""
-    eks = hours.filter(pl.col("orchestrator") == "eks")
-    longest = eks.select((pl.col("end") - pl.col("start")).max()).item()
-    if longest is not None and longest > dt.timedelta(hours=25):
-        raise InputError(
-            "the export is monthly",
-            expected="hourly or daily granularity",
-            got=f"split rows of {longest}",
-            hint="create an export with TIME_GRANULARITY = HOURLY",
-        )
-    counted = (
-        hours.select(resource_id="instance", charge_date=pl.col("start").dt.date(), start="start")
-        .group_by("resource_id", "charge_date")
-        .agg(split_hours=pl.col("start").dt.truncate("1h").n_unique().cast(MONEY))
-    )
-    daily = longest is not None and longest > dt.timedelta(hours=1)
-    return Intervals(eks.get_column("start").min(), daily, counted)  # type: ignore[arg-type]
 
 
 def node_days(parents: pl.DataFrame, pods: pl.DataFrame, when: Intervals) -> pl.DataFrame:
@@ -86,21 +52,25 @@ def node_days(parents: pl.DataFrame, pods: pl.DataFrame, when: Intervals) -> pl.
 
 
 def per_day(parents: pl.DataFrame) -> pl.DataFrame:
-    """Add up an instance's day; where its rows describe it differently, the lowest text counts."""
+    """Add up an instance's day; where its rows describe it differently, the lowest text counts.
+
+    `pricing_category` is NULL where its hours were not all bought alike.
+    """
     return parents.group_by(KEY).agg(
         pl.col("effective", "billed", "quantity", "rows").sum(),
         pl.col("max_price").max(),
         pl.col("vcpu", "memory", "gpu").max(),
         *(pl.col(name).min() for name in DESCRIBED),
-        pricing_category=_pricing_category(),
+        pricing_category=pl.when(pricing_category().n_unique() == 1).then(
+            pricing_category().first()
+        ),
         source_file=joined_files(),
     )
 
 
-def _pricing_category() -> pl.Expr:
-    """One category where all hours of the day were bought alike, else NULL."""
-    known = pl.col("pricing_term").replace_strict(PRICING_CATEGORY, default=None)
-    return pl.when(known.n_unique() == 1).then(known.first())
+def pricing_category() -> pl.Expr:
+    """Return how a row of an instance was bought; NULL where its term says nothing."""
+    return pl.col("pricing_term").replace_strict(PRICING_CATEGORY, default=None)
 
 
 def _empty_hours() -> pl.Expr:

@@ -8,8 +8,12 @@ as whole hours without split rows explain it, and a gap between bill and split o
 
 import polars as pl
 
-from transforms.aws.codes import ACCELERATED_WEIGHTS, QUANTITY_UNIT, WEIGHTS
-from transforms.aws.node_days import DESCRIBED, KEY, Intervals, node_days, per_day
+from transforms.aws.categories import by_category
+from transforms.aws.codes import QUANTITY_UNIT
+from transforms.aws.hours import Intervals
+from transforms.aws.idle import Days, empty_nodes, last_days, unrequested
+from transforms.aws.node_days import DESCRIBED, KEY, node_days, per_day
+from transforms.aws.request import reprice, unit_prices
 from transforms.money import apportion, known_sum, zero
 from transforms.schema import MONEY
 from transforms.sliced import joined_files
@@ -17,31 +21,49 @@ from transforms.sliced import joined_files
 SPLIT_SOURCE = "scad"
 """AWS split cost allocation data."""
 
-_SIZED = ("vcpu", "memory", "gpu", "quantity", "empty_hours", "empty")
 
-
-def node_slices(parents: pl.DataFrame, pods: pl.DataFrame, when: Intervals) -> pl.DataFrame:
+def node_slices(
+    parents: pl.DataFrame, pods: pl.DataFrame, when: Intervals, *, by_request: bool
+) -> pl.DataFrame:
     """Slice the instances of known clusters.
 
     parents: charges of instances (one row an hour and kind) with `cluster_id`, `effective`,
     `max_price`; pods: EKS workloads with `resource_id` of their instance, `effective_split`,
-    `effective_unused`, `gross_split`, `gross_unused`; both with `source_file`.
-    Returns slices with KEY, `row_kind`, `reason`, `effective_cost`, `billed_cost` and what else
-    `normalised` can hold of them.
+    `effective_unused`, `gross_split`, `gross_unused`; both with `source_file`;
+    by_request: whether pods are charged what they requested, at the node's unit price.
+    Returns slices with KEY, `row_kind`, `reason`, `cause`, `effective_cost`, `billed_cost` and
+    what else `normalised` can hold of them.
     """
-    is_before = pl.lit(value=True) if when.first is None else pl.col("hour") < when.first
-    before = parents.filter(is_before)
-    days = node_days(parents.filter(~is_before), pods, when)
-    merged = _merged(pods.join(days.select(KEY), on=KEY, how="semi"))
-    slices = pl.concat(
-        [_workloads(merged), _idle(merged, days), _unclassified(merged), _empty_nodes(days)],
+    split = is_split(when)
+    before, parents = parents.filter(~split), parents.filter(split)
+    of = Days(node_days(parents, pods, when), when, last_days(pl.concat([before, parents])))
+    merged = _merged(pods.join(of.days.select(KEY), on=KEY, how="semi"))
+    cut = pl.concat(
+        [_workloads(merged), unrequested(merged, of), _unclassified(merged), empty_nodes(of)],
         how="diagonal",
     )
-    slices = pl.concat([_settle_dust(slices, days), _gaps(days)], how="diagonal")
-    slices = _described(_billed(slices, days), days, merged)
+    slices = _settle_dust(cut, of.days)
+    if by_request:
+        slices = reprice(slices, unit_prices(cut))
+    slices = pl.concat([slices, _gaps(of.days)], how="diagonal")
+    slices = by_category(_described(_billed(slices, of.days), of.days, merged), parents)
     return pl.concat([slices, _not_split(before)], how="diagonal").with_columns(
         service_name="product_code"
     )
+
+
+def node_hours(parents: pl.DataFrame, when: Intervals) -> pl.DataFrame:
+    """Return NODE_DAYS: billed hours of each instance and day, from the first split hour on.
+
+    They are the hours of `capacity_quantity`, also on the day in which the split began.
+    """
+    hours = parents.filter(is_split(when)).group_by("resource_id", "charge_date")
+    return hours.agg(hours=pl.col("quantity").sum()).sort("resource_id", "charge_date")
+
+
+def is_split(when: Intervals) -> pl.Expr:
+    """Say whether an instance's hour is one that AWS could have split."""
+    return pl.lit(value=False) if when.first is None else pl.col("hour") >= when.first
 
 
 # ---------------------------------------------------------------- slices
@@ -50,7 +72,7 @@ def node_slices(parents: pl.DataFrame, pods: pl.DataFrame, when: Intervals) -> p
 def _merged(pods: pl.DataFrame) -> pl.DataFrame:
     """Workloads of a node and day, whichever files their rows came from."""
     summed = [name for name, dtype in pods.schema.items() if dtype == MONEY or name == "rows"]
-    nullable = ("workload_idle", "used_quantity")
+    nullable = ("workload_idle", "used_quantity", "slack_quantity")
     keys = [name for name in pods.columns if name not in (*summed, "source_file", "net_filled")]
     return pods.group_by(keys).agg(
         *(pl.col(name).sum() for name in summed if name not in nullable),
@@ -71,40 +93,6 @@ def _workloads(merged: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _idle(merged: pl.DataFrame, days: pl.DataFrame) -> pl.DataFrame:
-    """What AWS put on the pods as unused, back in one row per node and resource."""
-    idle = (
-        merged.filter(pl.col("resource_kind").is_not_null())
-        .group_by([*KEY, "resource_kind"])
-        .agg(
-            effective_cost=pl.col("effective_unused").sum(),
-            gross=pl.col("gross_unused").sum(),
-            list_cost=pl.col("list_unused").sum(),
-            source_file=joined_files(),
-        )
-        .join(days.select([*KEY, *_SIZED]), on=KEY)
-    )
-    is_partly_empty = pl.col("empty") > zero()
-    empty_hours = pl.when(is_partly_empty).then("empty_hours").otherwise(zero())
-    used_hours = pl.col("quantity") - empty_hours
-    return idle.with_columns(
-        row_kind=pl.lit("idle"),
-        reason=pl.lit("unrequested"),
-        provider_class=pl.lit("unused_cost"),
-        capacity_quantity=(_size() * used_hours.cast(pl.Float64)).cast(MONEY),
-    ).drop(_SIZED)
-
-
-def _size() -> pl.Expr:
-    """Billed size of the instance in the unit of the row's resource kind."""
-    kind = pl.col("resource_kind")
-    sizes = {"cpu": "vcpu", "memory": "memory", "gpu": "gpu"}
-    size = pl.lit(None, dtype=pl.Float64)
-    for name, column in sizes.items():
-        size = pl.when(kind == name).then(pl.col(column)).otherwise(size)
-    return size
-
-
 def _unclassified(merged: pl.DataFrame) -> pl.DataFrame:
     """Split rows for a resource that this version does not know: shown, never guessed."""
     return merged.filter(pl.col("resource_kind").is_null()).with_columns(
@@ -116,41 +104,6 @@ def _unclassified(merged: pl.DataFrame) -> pl.DataFrame:
         gross=pl.col("gross_split") + pl.col("gross_unused"),
         workload_idle=pl.lit(None, dtype=MONEY),
     )
-
-
-def _empty_nodes(days: pl.DataFrame) -> pl.DataFrame:
-    """Empty hours, divided over the node's resources by AWS's own weights and its billed size."""
-    is_free = ~pl.col("has_pods") & (pl.col("residual") == zero())
-    empty = days.filter((pl.col("empty") != zero()) | is_free)
-    is_sized = pl.col("vcpu").is_not_null() & pl.col("memory").is_not_null()
-    pieces = [
-        _weighed(empty.filter(is_sized & (pl.col("gpu").fill_null(0) > 0)), ACCELERATED_WEIGHTS),
-        _weighed(empty.filter(is_sized & (pl.col("gpu").fill_null(0) <= 0)), WEIGHTS),
-        empty.filter(~is_sized).with_columns(
-            resource_kind=pl.lit("compute"), effective_cost="empty"
-        ),
-    ]
-    capacity = (_size() * pl.col("empty_hours").cast(pl.Float64)).cast(MONEY)
-    return (
-        pl.concat(pieces, how="diagonal")
-        .with_columns(capacity_quantity=capacity)
-        .select(*KEY, "resource_kind", "effective_cost", "capacity_quantity", "source_file")
-        .with_columns(
-            row_kind=pl.lit("idle"),
-            reason=pl.lit("empty_node"),
-            gross=zero(),
-            provider_class=pl.lit(None, dtype=pl.String),
-        )
-    )
-
-
-def _weighed(empty: pl.DataFrame, weights: dict[str, int]) -> pl.DataFrame:
-    kinds = pl.DataFrame({"resource_kind": list(weights), "per_unit": list(weights.values())})
-    pieces = empty.join(kinds, how="cross").with_columns(
-        weight=(_size() * pl.col("per_unit")).cast(MONEY)
-    )
-    parts = apportion(pieces, by=KEY, total="empty", weight="weight", order=["resource_kind"])
-    return pieces.with_columns(effective_cost=parts)
 
 
 def _gaps(days: pl.DataFrame) -> pl.DataFrame:
@@ -170,9 +123,11 @@ def _settle_dust(slices: pl.DataFrame, days: pl.DataFrame) -> pl.DataFrame:
     """Give what provider doubles miss to the largest idle slice, else to the largest slice."""
     dust = days.filter(pl.col("dust") != zero()).select(*KEY, "dust")
     has_idle = (pl.col("row_kind") == "idle") & (pl.col("effective_cost") > zero())
+    falling = {"is_idle": True, "effective_cost": True, "resource_kind": False, "reason": True}
+    order = falling | {"tie": False}
     ranked = (
         slices.with_columns(is_idle=has_idle, tie=_tie(slices))
-        .sort(["is_idle", "effective_cost", "tie"], descending=[True, True, False])
+        .sort(list(order), descending=list(order.values()))
         .with_columns(is_first=pl.int_range(pl.len()).over(KEY) == 0)
     )
     taken = pl.when("is_first").then(pl.col("dust").fill_null(zero())).otherwise(zero())

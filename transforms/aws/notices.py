@@ -6,7 +6,8 @@ from decimal import Decimal
 import polars as pl
 
 from transforms.aws.codes import CLUSTER_FEE, LINE_ITEM_TYPES, SPLIT_OPERATIONS, SPLIT_SUFFIX
-from transforms.aws.node_days import KEY, Intervals
+from transforms.aws.hours import Intervals
+from transforms.aws.node_days import KEY
 from transforms.money import DUST_PER_ROW, zero
 from transforms.notices import Code, Notice, of_currencies, of_spellings, of_unknown
 from transforms.sliced import Context, finding
@@ -113,17 +114,20 @@ def _orphans(parents: pl.DataFrame, eks: pl.DataFrame, context: Context) -> Iter
 
 
 def _provider_idle(eks: pl.DataFrame, nodes: pl.DataFrame, context: Context) -> Iterator[Notice]:
-    """What AWS put on pods as unused is our idle again, instance by instance."""
+    """What AWS put on pods as unused is our idle again, instance by instance.
+
+    Charged by request, pods and idle together are what AWS split.
+    """
+    unused, is_ours = pl.col("effective_unused"), pl.col("reason") == "unrequested"
+    if context.charge_basis == "request":
+        unused += pl.col("effective_split")
+        is_ours |= pl.col("row_kind") == "workload"
     theirs = (
         eks.filter(pl.col("resource_kind").is_not_null())
         .group_by("resource_id")
-        .agg(theirs=pl.col("effective_unused").sum(), rows=pl.col("rows").sum())
+        .agg(theirs=unused.sum(), rows=pl.col("rows").sum())
     )
-    ours = (
-        nodes.filter(pl.col("reason") == "unrequested")
-        .group_by("resource_id")
-        .agg(ours=pl.col("effective_cost").sum())
-    )
+    ours = nodes.filter(is_ours).group_by("resource_id").agg(ours=pl.col("effective_cost").sum())
     both = theirs.join(ours, on="resource_id", how="full", coalesce=True)
     difference = pl.col("ours").fill_null(zero()) - pl.col("theirs").fill_null(zero())
     # Parents have fewer rows than pods, so twice the split rows bounds the rows that took part.

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from transforms.aws.charges import fate, in_period, workload_idle
+from transforms.aws.charges import fate, workload_idle
 from transforms.aws.codes import POD_ARN, SPLIT_OPERATIONS, SPLIT_SUFFIX
 from transforms.aws.tags import POD_KEYS, Tags
-from transforms.money import known_sum
+from transforms.money import known_sum, zero
 
 SUMS = (
     "gross_split",
@@ -25,8 +25,16 @@ SUMS = (
     "requested_quantity",
     "used_quantity",
     "charged_quantity",
+    "slack_quantity",
 )
-_UNKNOWN_WHEN_MISSING = ("gross_workload_idle", "net_workload_idle", "used_quantity")
+_UNKNOWN_WHEN_MISSING = (
+    "gross_workload_idle",
+    "net_workload_idle",
+    "used_quantity",
+    "slack_quantity",
+)
+DAEMON = "DaemonSet"
+"""Workload type of pods that run on every node, and keep none busy."""
 
 IDENTITY = (
     "fate",
@@ -67,28 +75,30 @@ def pods(rows: pl.LazyFrame, tags: Tags, labels: Sequence[str], period: str) -> 
     )
 
 
-def hours(rows: pl.LazyFrame, period: str) -> pl.LazyFrame:
-    """Return instance, start and end of each interval in which EKS or ECS split an instance."""
-    return (
-        rows.filter(in_period(period))
-        .select(
-            orchestrator=_orchestrator(),
-            instance=pl.col("split_line_item_parent_resource_id"),
-            start=pl.col("line_item_usage_start_date"),
-            end=pl.col("line_item_usage_end_date"),
-        )
-        .unique()
-    )
+def orchestrator(operation: pl.Expr) -> pl.Expr:
+    """Return who runs the pods of a split row: `eks` or `ecs`."""
+    found = operation.replace_strict(SPLIT_OPERATIONS, return_dtype=pl.String)
+    return found.alias("orchestrator")
 
 
-def _orchestrator() -> pl.Expr:
-    return pl.col("line_item_operation").replace_strict(SPLIT_OPERATIONS, return_dtype=pl.String)
+def resource_kind(usage_type: pl.Expr) -> pl.Expr:
+    """Return what a split row splits; NULL where its usage type ends in something unknown."""
+    found = pl.lit(None, dtype=pl.String)
+    for suffix, kind in SPLIT_SUFFIX.items():
+        ends = usage_type.str.ends_with(suffix)
+        found = pl.when(ends).then(pl.lit(kind)).otherwise(found)
+    return found.alias("resource_kind")
+
+
+def is_daemon(tags: Tags) -> pl.Expr:
+    """Say whether a split row is of a DaemonSet's pod; a pod without tags is not."""
+    return (tags.value(POD_KEYS["workload_type"]) == DAEMON).fill_null(value=False)
 
 
 def _columns(tags: Tags, labels: Sequence[str], period: str) -> list[pl.Expr]:
     return [
         fate("split_information", period).alias("fate"),
-        _orchestrator().alias("orchestrator"),
+        orchestrator(pl.col("line_item_operation")),
         pl.col("line_item_usage_start_date").dt.date().alias("charge_date"),
         pl.col("split_line_item_parent_resource_id").alias("instance"),
         pl.col("line_item_resource_id").alias("pod"),
@@ -113,15 +123,22 @@ def _amounts() -> list[pl.Expr]:
         column("net_unused_cost").alias("net_unused"),
         column("public_on_demand_split_cost").alias("list_split"),
         column("public_on_demand_unused_cost").alias("list_unused"),
-        _slack("split_cost").alias("gross_workload_idle"),
-        _slack("net_split_cost").alias("net_workload_idle"),
+        _slack_of("split_cost").alias("gross_workload_idle"),
+        _slack_of("net_split_cost").alias("net_workload_idle"),
         column("reserved_usage").alias("requested_quantity"),
         column("actual_usage").alias("used_quantity"),
         column("split_usage").alias("charged_quantity"),
+        _slack().alias("slack_quantity"),
     ]
 
 
-def _slack(cost: str) -> pl.Expr:
+def _slack() -> pl.Expr:
+    """What was requested and not used, in AWS's own interval; NULL where one is not known."""
+    slack = pl.col("split_line_item_reserved_usage") - pl.col("split_line_item_actual_usage")
+    return pl.when(slack < zero()).then(zero()).otherwise(slack)
+
+
+def _slack_of(cost: str) -> pl.Expr:
     return workload_idle(
         pl.col(f"split_line_item_{cost}"),
         pl.col("split_line_item_reserved_usage"),
@@ -146,7 +163,7 @@ def _counts() -> list[pl.Expr]:
 def _identity() -> list[pl.Expr]:
     """Identity from the pod's ARN first, from the tags second."""
     arn = [pl.col("pod").str.extract(POD_ARN.pattern, group) for group in range(1, 5)]
-    kind = _resource_kind()
+    kind = resource_kind(pl.col("usage_type"))
     is_deployed = pl.col("deployment").is_not_null()
     return [
         pl.concat_str(arn[0], pl.lit("cluster/"), arn[1]).alias("cluster_arn"),
@@ -156,14 +173,6 @@ def _identity() -> list[pl.Expr]:
         .otherwise(pl.col("workload_type"))
         .alias("workload_kind"),
         pl.coalesce("deployment", "workload_name", arn[3]).alias("workload_name"),
-        kind.alias("resource_kind"),
+        kind,
         pl.when(kind.is_null()).then(pl.col("usage_type")).alias("usage_type"),
     ]
-
-
-def _resource_kind() -> pl.Expr:
-    found = pl.lit(None, dtype=pl.String)
-    for suffix, kind in SPLIT_SUFFIX.items():
-        ends = pl.col("usage_type").str.ends_with(suffix)
-        found = pl.when(ends).then(pl.lit(kind)).otherwise(found)
-    return found
