@@ -43,6 +43,7 @@ POSTINGS = (
     Step("shares", "distribute/postings"),
     Step("postings", "publish/postings"),
 )
+RULES_ALONE = Step("variants", "distribute/rules_alone")
 STATEMENTS = (
     Step("minor_units", "statements/minor_units", "VIEW"),
     Step("kinds", "statements/kinds", "VIEW"),
@@ -70,13 +71,22 @@ def build(con: duckdb.DuckDBPyConnection) -> None:
     """
     define_macros(con)  # 1. exact integers for money
     _run(con, VIEWS)  # 2. each row gets its one cost
-    _run(con, RULES)  # 3. each amount gets its pool and its rule
-    _refuse_oversized_pools(con)  # 4. 128 bits must hold pool times weight
-    _refuse_doubled_values(con)
+    _make_pools(con)  # 3. and 4.
     _run(con, POSTINGS)  # 5. methods give weights, one query gives money
     _run(con, STATEMENTS)  # 6. lines, rounded so that sums hold
     _run(con, RECONCILIATION)  # 7. the provider's idle against ours
     _collect_findings(con)  # 8. what a person must know, the broken promises among it
+
+
+def distribute(con: duckdb.DuckDBPyConnection) -> None:
+    """Leave the postings of the rules in `con` there: no other method, no statement, no check.
+
+    Reads `normalised`, `settings` and what `loading.load_rules` puts beside them.
+    """
+    define_macros(con)
+    _run(con, VIEWS)
+    _make_pools(con)
+    _run(con, tuple(RULES_ALONE if step.relation == "variants" else step for step in POSTINGS))
 
 
 def broken_promises(con: duckdb.DuckDBPyConnection) -> list[dict[str, object]]:
@@ -90,6 +100,12 @@ def define_macros(con: duckdb.DuckDBPyConnection) -> None:
     """Define the functions on money that the queries share."""
     for name in queries.names("macros"):
         con.execute(queries.read(f"macros/{name}"))
+
+
+def _make_pools(con: duckdb.DuckDBPyConnection) -> None:
+    _run(con, RULES)  # 3. each amount gets its pool and its rule
+    _refuse_oversized_pools(con)  # 4. 128 bits must hold pool times weight
+    _refuse_doubled_values(con)
 
 
 def _run(con: duckdb.DuckDBPyConnection, steps: tuple[Step, ...]) -> None:
