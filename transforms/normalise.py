@@ -14,7 +14,7 @@ from typing import NamedTuple
 import polars as pl
 
 from transforms.keep_free import policy_headroom
-from transforms.node_costs import counted_view, node_costs
+from transforms.node_costs import node_month
 from transforms.reserve import node_reserve
 from transforms.rules import Decisions, TeamRule, Vocabulary
 from transforms.sliced import Sliced, findings_frame
@@ -38,9 +38,9 @@ def normalise(sliced: Sliced, decisions: Decisions, allocatable: pl.DataFrame) -
     rows = _with_kinds(slices, decisions, names)
     is_idle = pl.col("row_kind") == "idle"
     idle = rows.filter(is_idle).collect(engine="streaming")
-    costs = node_costs(rows, counted_view(sliced.slices))
-    reserved = node_reserve(idle, costs, sliced, allocatable)
-    held = policy_headroom(reserved.idle, costs, sliced, decisions.headroom, names)
+    month = node_month(sliced, rows)
+    reserved = node_reserve(idle, month, allocatable)
+    held = policy_headroom(reserved.idle, reserved.moved, month, decisions.headroom, names)
     whole = rows.filter(~is_idle).with_columns(team_columns(decisions.team_rules, names))
     carved = pl.concat([held.idle, reserved.moved, held.moved])
     columns = sliced.slices.columns
