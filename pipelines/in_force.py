@@ -10,6 +10,9 @@ from fnmatch import fnmatchcase
 from fractions import Fraction
 from typing import NamedTuple
 
+import duckdb
+
+from pipelines import queries
 from pipelines.charges import Charge, normal_form
 from pipelines.config import Config
 from pipelines.decisions import AllocationRule
@@ -31,6 +34,12 @@ class Cluster(NamedTuple):
     def label(self) -> str:
         """Return what people call it."""
         return self.cluster_name or self.cluster_id.rsplit("/", 1)[-1]
+
+
+def clusters_of(con: duckdb.DuckDBPyConnection) -> list[Cluster]:
+    """Return the clusters in the table `normalised` of `con`, by provider and id."""
+    found = con.execute(queries.read("read/named_clusters")).fetchall()
+    return [Cluster(*row) for row in found]
 
 
 class Effect(NamedTuple):

@@ -18,7 +18,7 @@ import duckdb
 
 from connectors.base import Progress as Copying
 from connectors.base import silent
-from pipelines import ledger, loading, metrics, overlaps, recording, tables
+from pipelines import ledger, loading, metrics, overlaps, recording, rule_changes, tables
 from pipelines.bill import add_bill
 from pipelines.config import Config
 from pipelines.engine import connect
@@ -90,6 +90,7 @@ def run(
                     _normalise(con, one, config)
                 overlaps.refuse(con, config.sources)
             with clock.stage("ledger"):
+                rule_changes.add_findings(con, config, month, lake)
                 loading.load(con, config, month, sliced, measured.values)
                 ledger.build(con)
             with clock.stage("write"):

@@ -9,24 +9,50 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import date
 from typing import NamedTuple
 
-from pipelines import rule_words
+import duckdb
+
+from pipelines import loading, rule_words
 from pipelines.charges import Charge
-from pipelines.config import Config
+from pipelines.config import Config, from_document
+from pipelines.errors import ConfigurationError
 from pipelines.in_force import (
     ONE_DAY,
     Cluster,
     allocation,
     charges,
+    clusters_of,
     effect,
     same_charges,
     turns,
 )
+from pipelines.lake import Lake
 from pipelines.periods import first_day, fiscal_year, month_before, next_month
 from transforms.schema import POOL_KINDS, TABLES
+from transforms.sliced import findings_frame
 
 RULE = "rule_changed_in_year"
 
 _Finding = dict[str, str | None]
+
+
+def add_findings(con: duckdb.DuckDBPyConnection, config: Config, month: str, lake: Lake) -> None:
+    """Add to `findings_in` of `con` what changed, for the clusters in its `normalised`."""
+    found = findings(config, month, clusters_of(con), _last(config, month, lake))
+    loading.append(con, "findings_in", findings_frame(found))
+
+
+def _last(config: Config, month: str, lake: Lake) -> Config | None:
+    """Return what the month before was run with, where it lies in the same fiscal year.
+
+    What another version wrote, and this one cannot read, is not compared.
+    """
+    first = first_day(month)
+    if first == fiscal_year(first, config.report.fiscal_year_start)[0]:
+        return None
+    try:
+        return from_document(lake.newest(month_before(month)).configuration)
+    except ConfigurationError:
+        return None
 
 
 class Change(NamedTuple):
