@@ -4,6 +4,7 @@
 2. Teams. Row kinds never depend on them.
 3. Node reserve: the part of idle that nodes cannot allocate becomes overhead.
 4. Policy headroom: the part of the rest that is kept free on purpose.
+5. Causes: why what is left stood idle.
 
 From step 3 on only idle rows change; what leaves one arrives in a new row, in both views.
 """
@@ -13,6 +14,7 @@ from typing import NamedTuple
 
 import polars as pl
 
+from transforms.causes import Nodes, with_causes
 from transforms.keep_free import policy_headroom
 from transforms.node_costs import node_month
 from transforms.reserve import node_reserve
@@ -41,8 +43,10 @@ def normalise(sliced: Sliced, decisions: Decisions, allocatable: pl.DataFrame) -
     month = node_month(sliced, rows)
     reserved = node_reserve(idle, month, allocatable)
     held = policy_headroom(reserved.idle, reserved.moved, month, decisions.headroom, names)
+    nodes = Nodes(rows, month, sliced.pod_requests)
+    stood = with_causes(held.idle, nodes, decisions.node_pools, names)
     whole = rows.filter(~is_idle).with_columns(team_columns(decisions.team_rules, names))
-    carved = pl.concat([held.idle, reserved.moved, held.moved])
+    carved = pl.concat([stood, reserved.moved, held.moved])
     columns = sliced.slices.columns
     return Normalised(
         pl.concat([whole.select(columns), carved.lazy().select(columns)]),

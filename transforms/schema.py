@@ -63,6 +63,16 @@ REASONS = {
         "other_service",
     ),
 }
+CAUSES = {
+    "empty_node": "the node ran, and no pod but those of DaemonSets was on it",
+    "stranded": "a usual pod would fit, but another resource of the node is full",
+    "fragment": "what is free on the node is smaller than what a usual pod requests",
+    "minimum_size": "the node pool has no more nodes than its configured minimum",
+    "scale_down_wait": "the node was empty and about to leave",
+    "rest": "free for another reason, or too little is known to say more",
+}
+"""Why capacity was idle: each idle row has one of these, no other row has any."""
+
 RESOURCE_KINDS = ("cpu", "memory", "gpu", "compute", "storage", "network", "other")
 COST_VIEWS = ("effective", "billed")
 
@@ -133,7 +143,7 @@ COLUMNS: dict[str, Column] = {
         _text("team_rule", "the team rule that matched"),
         _text("row_kind", "one of the eight row kinds"),
         _text("reason", "why the row has its kind; closed list per kind"),
-        _text("cause", "why capacity was idle; NULL until known"),
+        _text("cause", f"why idle capacity was idle: {', '.join(CAUSES)}; NULL on other rows"),
         _text("provider_class", "the provider's own word for this cost"),
         _text("resource_kind", "cpu, memory, gpu, compute, storage, network or other"),
         _text("split_source", "who split the asset's cost; NULL where the charge was not split"),
