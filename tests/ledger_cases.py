@@ -102,11 +102,25 @@ def rule(name: str, method: str, *kinds: str, **columns: Any) -> Row:
     } | columns
 
 
+def shares(**of_teams: str | int) -> Row:
+    """Return what method `fixed` needs: the share of each team."""
+    return {
+        "shares": [{"team": team, "share": Decimal(share)} for team, share in of_teams.items()]
+    }
+
+
+def measured(team: str | None, value: str | int, **columns: Any) -> Row:
+    """Return one value of the first rule's metric, on DAY in the cluster shop."""
+    row = {"position": 0, "charge_date": DAY, "cluster": "shop", "team": team}
+    return row | {"value": Decimal(value)} | columns
+
+
 def ledger(
     rows: Sequence[Row],
     *rules: Row,
     operators: Sequence[Row] = ({"team": "platform", "cluster": ["*"]},),
     findings: Sequence[Row] = (),
+    metrics: Sequence[Row] = (),
     threads: int = 2,
     **settings: str | list[str],
 ) -> duckdb.DuckDBPyConnection:
@@ -125,6 +139,7 @@ def ledger(
     insert(con, "allocation_rules", _numbered(rules))
     insert(con, "operators", _numbered(operators))
     insert(con, "findings_in", findings)
+    insert(con, "metric_values", metrics)
     insert(con, "totals", _totals(rows))
     insert(con, "bill", [_billed(total) for total in _totals(rows)])
     insert(con, "cluster_bills", _cluster_bills(rows))

@@ -19,8 +19,10 @@ from tests.ledger_cases import (
     charge,
     idle,
     insert,
+    measured,
     outside,
     rule,
+    shares,
     workload,
 )
 from tests.strategies import QUANTUM, Pool, months, pools
@@ -28,6 +30,13 @@ from transforms.errors import InputError
 from transforms.schema import POOL_KINDS, TABLES
 
 METHODS = queries.methods()
+NEEDS = {
+    "fixed": shares(ads="0.000000000001", batch=60, web=40, platform="999999999999"),
+    "metric": {"fallback": "proportional"},
+}
+"""What a rule of a method says beside its name."""
+VALUES = [measured("ads", 0), measured("Zoo", "1e24"), measured("web", 3), measured(None, "1e-12")]
+"""Values for method `metric`, on DAY in the cluster shop; not of every team."""
 Shares = dict[str | None, Decimal]
 
 
@@ -218,9 +227,18 @@ def distributed(con: duckdb.DuckDBPyConnection, kind: str = "idle") -> list[tupl
     ).fetchall()
 
 
+def applied(
+    rows: Sequence[Row], method: str, *kinds: str, **columns: Any
+) -> duckdb.DuckDBPyConnection:
+    """Distribute some kinds by a method, which gets what it needs."""
+    given = NEEDS.get(method, {}) | columns
+    metrics = VALUES if method == "metric" else ()
+    return book(rows, rule("r", method, *kinds, **given), metrics=metrics)
+
+
 def balances(method: str, rows: list[Row]) -> None:
     """Every pool is posted exactly, every kind arrives whole, no check finds an error."""
-    con = book(rows, rule("all", method, *POOL_KINDS, scope="node"))
+    con = applied(rows, method, *POOL_KINDS, scope="node")
     unbalanced = con.sql("""
         SELECT pool_id, any_value(pool_amount) AS pool, sum(amount) AS posted
         FROM postings GROUP BY pool_id HAVING posted <> pool
@@ -264,7 +282,7 @@ def test_a_method_neither_loses_nor_makes_money_at_length(method: str, rows: lis
 @pytest.mark.parametrize("method", METHODS)
 def test_a_method_returns_exact_weights(method: str) -> None:
     """One DOUBLE among the methods would make doubles of all weights."""
-    con = book(MONTH, rule("all", method, *POOL_KINDS))
+    con = applied(MONTH, method, *POOL_KINDS)
     weights = con.sql(queries.read(f"distribute/weights/{method}"))
     assert dict(zip(weights.columns, map(str, weights.types), strict=True)) == {
         "distribution": "BIGINT",
@@ -280,7 +298,7 @@ def errors(con: duckdb.DuckDBPyConnection) -> list[str]:
 
 
 def test_the_methods_are_the_files_in_the_folder() -> None:
-    assert METHODS == ["even", "none", "proportional"]
+    assert METHODS == ["even", "fixed", "metric", "none", "proportional"]
 
 
 MONTH = [
@@ -422,7 +440,7 @@ def test_workload_without_a_team_is_one_participant_whose_part_the_operator_bear
 @pytest.mark.parametrize("method", [method for method in METHODS if method != "none"])
 def test_a_pool_in_which_nobody_has_weight_stays_with_the_operator(method: str) -> None:
     rows = [idle("5"), workload("ads", "1", charge_period_start=date(2026, 10, 2))]
-    con = book(rows, rule("r", method))
+    con = applied(rows, method)
     posted = con.sql(
         "SELECT team, method, allocation_rule, weight, weight_total, amount, note "
         "FROM postings WHERE row_kind = 'idle'"

@@ -24,10 +24,11 @@ assigned AS (
         pools.pool,
         if(variants.kinds IS NULL, pools.rule_method, variants.method) AS method,
         if(variants.kinds IS NULL, pools.rule_by, variants."by") AS "by",
-        if(
-            variants.kinds IS NULL AND without_weight.pool IS NOT NULL,
-            pools.rule_fallback, method
-        ) AS weighed_by
+        CASE
+            WHEN variants.kinds IS NOT NULL THEN variants.method
+            WHEN without_weight.pool IS NULL THEN pools.rule_method
+            ELSE pools.rule_fallback
+        END AS weighed_by
     FROM pools
     INNER JOIN variants
         ON variants.kinds IS NULL OR list_contains(variants.kinds, pools.row_kind)

@@ -6,6 +6,7 @@ WITH
 in_force AS (
     SELECT
         assignments.method,
+        assignments.weighed_by,
         pools.*,
         shares.* EXCLUDE (distribution),
         pools.row_kind IN ('workload', 'unattributed') AS is_direct
@@ -37,6 +38,12 @@ SELECT
     in_force.billing_currency,
     nullif(concat_ws(
         '; ',
+        CASE
+            WHEN in_force.weighed_by <> in_force.method
+                THEN
+                    'nobody who takes part has a value of the metric: distributed by fallback '
+                    || in_force.weighed_by
+        END,
         CASE
             WHEN in_force.row_kind = 'workload' AND in_force.team IS NULL
                 THEN 'no team rule matches this workload'
