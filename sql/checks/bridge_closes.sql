@@ -1,9 +1,10 @@
 -- bridge_closes: the bridges explain the idle down to dust, and each adds up.
 --
 -- reads    charges, reconciliation, settings
--- returns  findings columns; one error per bridge whose lines do not add up to the idle charged,
---          that is missing, or that leaves more than dust unexplained
--- how      dust is 1e-9 per raw row; a row here is a day, so up to 24 of them. Only in the
+-- returns  findings columns; one error per node and resource kind whose bridge does not add up to
+--          the idle charged, is missing, or leaves more than dust unexplained
+-- how      dust is 1e-9 per raw row; a row here is a day, so up to 24 of them. It leaves room for
+--          the quantum by which a product of quantity and price is rounded. Only in the
 --          effective view, because the provider's own idle is amortised, and not where the
 --          idle comes from a split source with money of its own (`rebased` is there to hold it).
 WITH
@@ -28,7 +29,8 @@ charged AS (
         charges.node_name,
         charges.resource_kind,
         charges.billing_currency,
-        sum(charges.cost) FILTER (WHERE charges.row_kind = 'idle') AS idle_cost,
+        sum(charges.cost) FILTER (WHERE charges.row_kind = 'idle') AS known_idle,
+        coalesce(known_idle, 0) AS idle_cost,
         count(*) AS charge_rows,
         bool_or(coalesce(list_contains(settings.splits_apart, charges.split_source), FALSE))
             AS is_apart
@@ -38,7 +40,7 @@ charged AS (
     GROUP BY
         charges.provider, charges.cluster_id, charges.node_name, charges.resource_kind,
         charges.billing_currency
-    HAVING idle_cost IS NOT NULL
+    HAVING known_idle IS NOT NULL OR count(charges.provider_idle_cost) > 0
 )
 
 SELECT

@@ -1,0 +1,61 @@
+-- node_steps: what charging by request moves on each node, and what was taken from empty nodes.
+--
+-- reads    node_days, settings
+-- returns  provider, cluster_id, node_name, resource_kind, billing_currency, split_source,
+--          usage_above_request   what pods were charged for beyond their requests, at the price
+--                                of the node; 0 on basis provider
+--          over_allocation       what they were charged for at that price, less what the provider
+--                                charged: more than 0 where pods ask for more than there is; 0 on
+--                                basis provider
+--          empty_taken           the part of node reserve and headroom that was empty nodes' idle
+-- promise  unknown capacity moves nothing: such nodes keep the provider's split
+-- how      Price = node cost / capacity of the node and day, in integers; each product is rounded
+--          once. What the provider split is the node's cost less its idle and its empty nodes.
+--          Reserve and headroom are taken from idle rows above 0 in proportion, so what is left
+--          of those says whose the taken part was. Where nothing is left, empty nodes had what
+--          the provider's idle does not explain.
+WITH
+taken AS (
+    SELECT
+        *,
+        CASE
+            WHEN empty_above + rest_above > 0
+                THEN money(half_even(
+                    quanta(carved) * quanta(empty_above), quanta(empty_above + rest_above)
+                ))
+            ELSE greatest(least(idle + carved - provider_idle, carved), 0)
+        END AS empty_taken
+    FROM node_days
+),
+
+repriced AS (
+    SELECT
+        taken.* EXCLUDE (charged, requested),
+        settings.charge_basis = 'request' AND taken.capacity > 0 AS is_repriced,
+        CASE WHEN is_repriced THEN quanta(taken.charged) END AS charged,
+        CASE WHEN is_repriced THEN quanta(taken.requested) END AS requested
+    FROM taken
+    CROSS JOIN settings
+),
+
+priced AS (
+    SELECT
+        *,
+        node_cost - empty_idle - empty_taken - provider_idle AS split_cost,
+        money(half_even(charged * quanta(node_cost), quanta(capacity))) AS charged_cost,
+        money(half_even(requested * quanta(node_cost), quanta(capacity))) AS requested_cost
+    FROM repriced
+)
+
+SELECT
+    provider,
+    cluster_id,
+    node_name,
+    resource_kind,
+    billing_currency,
+    split_source,
+    coalesce(sum(charged_cost - requested_cost), 0) AS usage_above_request,
+    coalesce(sum(charged_cost - split_cost), 0) AS over_allocation,
+    sum(empty_taken) AS empty_taken
+FROM priced
+GROUP BY provider, cluster_id, node_name, resource_kind, billing_currency, split_source
