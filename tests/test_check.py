@@ -243,10 +243,10 @@ def test_one_bill_in_two_sources() -> None:
 
 
 def test_a_month_without_a_delivery() -> None:
-    checked = examined(AWS + RULES, "2026-09")
+    checked = examined(AWS + RULES, "2026-08")
     (row,) = of(checked, "delivery")
     assert (row.status, row.exit_code, checked.exit_code) == ("error", 2, 2)
-    assert "no delivery of 2026-09" in row.actual
+    assert "no delivery of 2026-08" in row.actual
     assert row.hint == ("copy the export of that month here, or correct `location` of the source")
     assert of(checked, "files") == []
 

@@ -89,7 +89,7 @@ def test_two_generations_give_the_same_bytes_and_stay_small(tmp_path: Path) -> N
         files = [path for path in folder.rglob("*") if path.is_file()]
         written.append({path.relative_to(folder): path.read_bytes() for path in files})
     assert written[0] == written[1]
-    assert sum(len(content) for content in written[0].values()) < 400_000
+    assert sum(len(content) for content in written[0].values()) < 500_000
 
 
 @pytest.mark.parametrize(
@@ -142,8 +142,9 @@ def test_manifests_tell_runs_and_months_apart() -> None:
         ]
         assert document["dataRowCount"] == len(rows(*files))
         found[run["submittedTime"]] = (run["startDate"], len(files), document["dataRowCount"])
+    # September lacks what is outside, what stands once, the stranger's cluster and a volume.
     assert found == {
-        "2026-10-05T05:01:44": ("2026-09-01T00:00:00", 1, 3),
+        "2026-10-05T05:01:44": ("2026-09-01T00:00:00", 1, 459 - 32 - 8 - 8 - 4),
         "2026-10-05T04:12:31.1032074Z": ("2026-10-01T00:00:00Z", 1, 120),
         "2026-11-04T05:44:09.5234447+00:00": ("2026-10-01T00:00:00", 2, 459),
     }
@@ -165,7 +166,7 @@ def test_the_lab_writes_braceless_tags_and_two_months() -> None:
     assert not any(tags.startswith("{") for tags in tagged)
     assert Counter(row["BillingPeriodStartDate"] for row in found) == {
         "10/01/2026": 44,
-        "09/01/2026": 2,
+        "09/01/2026": 2 + 3 * 13,
     }
     assert {row["BillingCurrency"] for row in found} == {"USD"}
 
@@ -266,7 +267,9 @@ def test_each_day_of_each_cluster_has_the_splits_it_should() -> None:
         for path in (SHOP / "splits/query").rglob("*.json")
         for row in answer(path)
     }
-    assert queried == {"2026-10-02", "page-1", "page-2", "20261004", "shop-prod_20261008"}
+    september = {f"2026090{day}" for day in range(1, 9)}
+    october = {"2026-10-02", "page-1", "page-2", "20261004", "shop-prod_20261008"}
+    assert queried == {*october, *september}
     assert days("aks-shop-prod", "*") == ["2026-10-05", "2026-10-06", "2026-10-08"]
     assert days("aks-batch", "*.json") == ["2026-10-01", "2026-10-03", "2026-10-05"]
     assert days("aks-batch", "*.csv") == ["2026-10-02", "2026-10-04", "2026-10-06", "2026-10-08"]

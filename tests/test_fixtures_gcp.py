@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from datetime import UTC, date, datetime
 from fractions import Fraction
 from functools import cache
+from pathlib import Path
 
 import pyarrow.parquet as pq
 
@@ -17,6 +18,7 @@ from tests.oracle_gcp_files import Row
 
 MONTH = "2026-10"
 SHOP = make.EXPORTS / "gcp-shop"
+SEPTEMBER = SHOP / "shop-september-000000000000.parquet"
 CLUSTERS = {
     "shop-std": "acme-shop-prod/us-central1/shop-std",
     "shop-late": "acme-shop-prod/us-east1-b/shop-late",
@@ -27,7 +29,13 @@ CLUSTERS = {
 
 @cache
 def rows(name: str = "gcp-shop") -> list[Row]:
-    return oracle_gcp_files.read(make.EXPORTS / name, MONTH)
+    """The rows of an export, without the file that holds September alone."""
+    files = oracle_gcp_files.files(make.EXPORTS / name, MONTH)
+    return [row for file in files if file != SEPTEMBER for row in of_file(file)]
+
+
+def of_file(file: Path) -> list[Row]:
+    return [oracle_gcp_files.row(values) for values in oracle_gcp_files._values(file)]
 
 
 def of_cluster(name: str) -> list[Row]:
@@ -56,7 +64,7 @@ def test_parquet_is_nested_and_has_bigquerys_types() -> None:
 
 
 def test_files_are_numbered_as_export_data_does_it_and_the_last_is_empty() -> None:
-    found = {path.name: pq.read_metadata(path).num_rows for path in sorted(SHOP.iterdir())}
+    found = {path.name: pq.read_metadata(path).num_rows for path in sorted(SHOP.glob("shop-0*"))}
     assert found == {
         "shop-000000000000.parquet": 2355,
         "shop-000000000001.parquet": 2378,
@@ -127,7 +135,7 @@ def test_every_form_holds_the_same_rows() -> None:
 def test_pieces_of_a_machine_add_up_to_it_in_every_hour() -> None:
     """Nodes are of four cores (two in the small clusters); they exist for parts of an hour too."""
     cores: dict[tuple[str, datetime], float] = defaultdict(float)
-    for path in SHOP.iterdir():
+    for path in SHOP.glob("shop-0*"):
         for row in pq.read_table(path).to_pylist():
             name = row["resource"]["name"] if row["resource"] else ""
             if "Instance Core" in row["sku"]["description"] and "/instances/" in name:
@@ -310,6 +318,19 @@ def test_what_the_account_pays_besides_its_clusters() -> None:
         "Standard Storage US Multi-region",
         "Tax",
     }
+
+
+def test_september_is_four_days_of_october_without_gpu_and_before_the_switch() -> None:
+    found = of_file(SEPTEMBER)
+    assert {row.month for row in found} == {"202609"}
+    assert {row.start.date() for row in found} == {date(2026, 9, day) for day in (1, 5, 16, 17)}
+    late = [row for row in found if oracle_gcp.cluster_of(row) == CLUSTERS["shop-late"]]
+    nodes = [row for row in late if "/instances/" in str(row.resource)]
+    assert {row.labels.get("k8s-namespace") for row in nodes} == {None}
+    assert [row for row in found if "GPU" in row.sku] == []
+    fourth = [row for row in rows() if (row.start.day, row.month) == (5, "202610")]
+    again = [row for row in found if row.start.day == 5]
+    assert net(again) == net(fourth) != 0
 
 
 def test_cost_types() -> None:

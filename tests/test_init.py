@@ -163,7 +163,7 @@ def test_the_month_to_begin_with_is_one_that_all_have() -> None:
 
 def test_a_damaged_export_is_found_with_its_problem(tmp_path: Path) -> None:
     copied(tmp_path, "aws-prod")
-    next(tmp_path.rglob("acme-prod-00002.snappy.parquet")).unlink()
+    next(tmp_path.rglob(f"*={MONTH}/acme-prod-00002.snappy.parquet")).unlink()
     (one,) = inspect(tmp_path).sources
     assert one.location == tmp_path / "aws-prod"
     assert one.problem == (
@@ -409,7 +409,7 @@ SPLIT_APART = """\
 id = "azure-lab"
 provider = "azure"
 dataset = "cost_export"
-location = "exports/azure-lab"  # with 2026-10
+location = "exports/azure-lab"  # with 2026-09, 2026-10
 currency = "USD"  # a promise: another one is an error finding
 metric = "amortized"
 splits = ["query"]  # who splits a cluster's cost, the preferred first
@@ -706,7 +706,7 @@ def test_what_is_printed_fits_its_schema(
                 "billing_currency": "USD",
                 "dataset": "cost_export",
                 "location": "azure-lab",
-                "months": [MONTH],
+                "months": ["2026-09", MONTH],
                 "metric": "amortized",
                 "splits": ["query"],
                 "split_location": "azure-lab/splits",

@@ -1,0 +1,90 @@
+"""The month before the demo's: the same configuration and exports, and what was otherwise."""
+
+from collections.abc import Mapping
+from decimal import Decimal
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from pipelines import month as months
+from pipelines.lake import Lake
+from tests.oracle import Books
+from tests.test_month import FIXTURES, agree, expected, figures, lines, load
+
+SEPTEMBER, OCTOBER = "2026-09", "2026-10"
+
+
+@pytest.fixture(scope="module")
+def lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A lake in which September was run, and October after it."""
+    path = tmp_path_factory.mktemp("months") / "lake"
+    for month in (SEPTEMBER, OCTOBER):
+        outcome = months.run(load(path), month)
+        assert (outcome.record.status, outcome.record.published) == ("ok", True)
+    return path
+
+
+def opened(lake: Path, month: str) -> duckdb.DuckDBPyConnection:
+    whole = Lake(lake)
+    return whole.connect(whole.newest(month))
+
+
+def totals(lake: Path, month: str, cluster: str) -> Mapping[str | None, Decimal]:
+    query = "SELECT team, total_rounded FROM statements WHERE cluster_id LIKE '%/' || $1"
+    return dict(opened(lake, month).execute(query, [cluster]).fetchall())
+
+
+def test_september_is_the_oracles(lake: Path) -> None:
+    con, books = opened(lake, SEPTEMBER), Books.load(FIXTURES / "leerlauf.toml", SEPTEMBER)
+    ours = figures(
+        con,
+        "SELECT cluster_id, billing_currency, row_kind, reason, resource_kind, sum(effective_cost) "
+        "FROM normalised WHERE cluster_id IS NOT NULL GROUP BY ALL",
+    )
+    assert len(ours) > 50
+    assert agree(con, ours, books.kinds("effective"))
+    assert agree(con, lines(con, "statements"), expected(books.statements("effective")))
+
+
+def test_both_months_have_the_same_clusters(lake: Path) -> None:
+    query = "SELECT DISTINCT cluster_id FROM statements ORDER BY ALL"
+    before, after = (opened(lake, month).sql(query).fetchall() for month in (SEPTEMBER, OCTOBER))
+    assert before == after
+    assert len(after) == 15
+
+
+def test_a_team_of_the_worked_example_has_left(lake: Path) -> None:
+    # 720 hours of 0.23: A 0.077403846154, B, C and D 0.02875 each, idle 0.066346153846.
+    assert totals(lake, SEPTEMBER, "worked-example").keys() == {*"ABCD"}
+    assert totals(lake, OCTOBER, "worked-example").keys() == {*"ABC"}
+    idle = opened(lake, SEPTEMBER).sql(
+        "SELECT round(sum(idle), 6) FROM statements WHERE cluster_id LIKE '%/worked-example'"
+    )
+    assert idle.fetchall() == [(Decimal("47.769231"),)]
+
+
+def test_a_team_of_the_shop_has_left_and_its_nodes_cost_more(lake: Path) -> None:
+    left = totals(lake, SEPTEMBER, "shop-eu").keys() - totals(lake, OCTOBER, "shop-eu").keys()
+    assert left == {"reviews"}
+    query = """
+        SELECT DISTINCT round(sum(effective_cost), 6) FROM normalised
+        WHERE resource_id = 'i-0a110000000000001' AND split_source IS NOT NULL
+            AND charge_period_start = $1
+    """
+    # The second day's stay is six hours of a node, after the discount of a tenth.
+    for month, price in ((SEPTEMBER, "0.21"), (OCTOBER, "0.23")):
+        found = opened(lake, month).execute(query, [f"{month}-02"]).fetchall()
+        assert found == [(6 * Decimal(price) * Decimal("0.9"),)]
+
+
+def test_clusters_that_were_not_yet_split_are_unknown_not_zero(lake: Path) -> None:
+    query = """
+        SELECT cluster_id.regexp_extract('[^/]+$'), bool_or(idle IS NULL) AS unknown
+        FROM statements GROUP BY ALL HAVING unknown ORDER BY ALL
+    """
+    found = [
+        {cluster for cluster, _ in opened(lake, month).sql(query).fetchall()}
+        for month in (SEPTEMBER, OCTOBER)
+    ]
+    assert found[0] - found[1] == {"data-eu", "data-lab"}
