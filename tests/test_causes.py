@@ -331,7 +331,7 @@ def test_the_view_that_a_source_has_counts() -> None:
         [idle("1", capacity_quantity=None), pod("95")],
         [idle("1", capacity_quantity="0"), pod("95")],
         [idle("1"), pod("-1")],
-        [idle("1", "compute"), pod("95", "compute")],
+        [idle("-1", "compute", capacity_quantity="96"), pod("95", "compute")],
         [idle("1", "storage", node_name=None)],
         [idle("1", "storage")],
     ],
@@ -342,6 +342,17 @@ def test_the_view_that_a_source_has_counts() -> None:
 )
 def test_what_is_not_known_is_the_rest(rows: list[Row]) -> None:
     assert found(rows, hours=[("i-1", DAY, "24")]) == ["rest"]
+
+
+def test_an_unknown_price_is_not_plenty() -> None:
+    full = [idle("0", "memory"), pod("38.4", "memory")]
+    free = [idle("1"), pod("-1")], [idle("1", capacity_quantity="0"), pod("95")]
+    for rows in free:
+        assert found([*rows, *full]) == ["rest", "fragment"]
+
+
+def test_a_disk_does_not_share_what_its_node_is() -> None:
+    assert found([idle("96"), idle("1", "storage")]) == ["empty_node", "rest"]
 
 
 def test_without_hours_nothing_is_said_of_fit() -> None:

@@ -81,7 +81,10 @@ def test_a_correction_makes_a_day_no_longer() -> None:
 @pytest.mark.parametrize(
     "made",
     [
-        row(usage={"amount": 3600.0, "unit": "seconds"}),
+        row(
+            usage={"amount": 3600.0, "unit": "seconds"},
+            resource={"name": NODE, "global_name": ID},
+        ),
         core("checkout", 1, 1, resource={"name": "pvc-1", "global_name": "//compute/disk/1"}),
         core("checkout", 1, 1, usage={"amount": 9 * GIB_HOUR, "unit": "byte-seconds"}),
         core("checkout", 1, 1, usage={"amount": None, "unit": "seconds"}),
@@ -124,15 +127,17 @@ def test_a_request_is_what_a_workload_has_in_the_hours_it_has_rows() -> None:
     ]
 
 
-def test_each_node_is_looked_at_by_itself() -> None:
-    other = {"name": f"{NODE}2", "global_name": f"{ID}2"}
+def test_each_node_and_workload_is_looked_at_by_itself() -> None:
+    remade: Row = {"name": NODE, "global_name": f"{ID}2"}
     rows = [
         core("checkout", 1, 1, labels=DEPLOYMENT),
-        core("checkout", 1, 2, labels=DEPLOYMENT, resource=other),
+        core("checkout", 1, 2, labels=DEPLOYMENT, resource=remade),
+        core("checkout", 1, 4, labels=DEPLOYMENT | {"k8s-workload-name": "web"}),
+        core("checkout", 1, 8, labels=DEPLOYMENT | {"k8s-workload-type": "batch/v1-Job"}),
+        core("checkout", 25, 16, labels=DEPLOYMENT),
     ]
     assert requests(sliced(raw(*rows))) == [
-        (CLUSTER, "cpu", "1", "1"),
-        (CLUSTER, "cpu", "2", "1"),
+        (CLUSTER, "cpu", quantity, "1") for quantity in ("1", "2", "4", "8", "16")
     ]
 
 
@@ -149,7 +154,12 @@ def test_each_node_is_looked_at_by_itself() -> None:
             labels=IN_CLUSTER | DEPLOYMENT,
             resource=None,
         ),
-        core("checkout", 1, 1, sku={"id": "os", "description": "Licensing Fee"}),
+        of_cluster(
+            "checkout",
+            sku={"id": "ssd", "description": "SSD backed Local Storage"},
+            usage={"amount": GIB_HOUR, "unit": "byte-seconds"},
+            labels=DEPLOYMENT,
+        ),
     ],
     ids=["DaemonSet", "nothing", "no pod", "no node", "no resource of pods"],
 )

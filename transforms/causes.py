@@ -47,9 +47,7 @@ def with_causes(
     sized = _with_pools(known, seen, pools, names)
     decided = sized.with_columns(decided=_by_node())
     fitted = decided.join(_by_fit(decided, nodes), on=NODE_PART, how="left", maintain_order="left")
-    is_fitted = is_node_row() & is_on_node()
-    by_fit = pl.when(is_fitted).then("by_fit")
-    cause = pl.coalesce("decided", by_fit, pl.lit("rest"))
+    cause = pl.coalesce("decided", "by_fit", pl.lit("rest"))
     return fitted.with_columns(cause=cause).select(idle.columns)
 
 
