@@ -5,6 +5,7 @@
 --          billing_currency, split_source (of the pods), and
 --          node_cost        all node rows
 --          capacity         quantity that was billed; NULL where nobody knows it
+--          empty_capacity   the part of it that stood on an empty node
 --          charged, requested   of the pods the provider put idle on; NULL where there is none
 --          pod_charged      of all pods; NULL as soon as one is unknown
 --          provider_idle    idle the provider put on pods or shows on rows of its own
@@ -46,6 +47,7 @@ SELECT
     max(split_source) FILTER (WHERE is_pod) AS split_source,
     sum(cost) AS node_cost,
     sum(capacity_quantity) AS capacity,
+    sum(capacity_quantity) FILTER (WHERE is_empty) AS empty_capacity,
     sum(charged_quantity) FILTER (WHERE takes_part) AS charged,
     sum(requested_quantity) FILTER (WHERE takes_part) AS requested,
     CASE

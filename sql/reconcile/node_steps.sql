@@ -12,39 +12,46 @@
 -- how      Price = node cost / capacity of the node and day, in integers; each product is rounded
 --          once. What the provider split is the node's cost less its idle and its empty nodes.
 --          Reserve and headroom are taken from idle rows above 0 in proportion, so what is left
---          of those says whose the taken part was. Where nothing is left, empty nodes had what
---          the provider's idle does not explain.
+--          of those says whose the taken part was, to a thousand quanta. Where next to nothing
+--          is left, empty nodes had what the provider's idle does not explain, or on basis
+--          request what their capacity cost.
 WITH
+repriced AS (
+    SELECT
+        node_days.*,
+        settings.charge_basis = 'request' AND node_days.capacity > 0 AS is_repriced,
+        CASE WHEN is_repriced THEN quanta(node_days.node_cost) END AS cost_quanta,
+        CASE WHEN is_repriced THEN quanta(node_days.capacity) END AS units
+    FROM node_days
+    CROSS JOIN settings
+),
+
 taken AS (
     SELECT
         *,
+        money(half_even(quanta(charged) * cost_quanta, units)) AS charged_cost,
+        money(half_even(quanta(requested) * cost_quanta, units)) AS requested_cost,
         CASE
-            WHEN empty_above + rest_above > 0
+            WHEN carved <= 0 THEN 0
+            WHEN 1000 * (empty_above + rest_above) >= carved
                 THEN money(half_even(
                     quanta(carved) * quanta(empty_above), quanta(empty_above + rest_above)
                 ))
+            WHEN is_repriced
+                THEN least(
+                    coalesce(money(half_even(quanta(empty_capacity) * cost_quanta, units)), 0),
+                    carved
+                )
             ELSE greatest(least(idle + carved - provider_idle, carved), 0)
         END AS empty_taken
-    FROM node_days
-),
-
-repriced AS (
-    SELECT
-        taken.* EXCLUDE (charged, requested),
-        settings.charge_basis = 'request' AND taken.capacity > 0 AS is_repriced,
-        CASE WHEN is_repriced THEN quanta(taken.charged) END AS charged,
-        CASE WHEN is_repriced THEN quanta(taken.requested) END AS requested
-    FROM taken
-    CROSS JOIN settings
+    FROM repriced
 ),
 
 priced AS (
     SELECT
         *,
-        node_cost - empty_idle - empty_taken - provider_idle AS split_cost,
-        money(half_even(charged * quanta(node_cost), quanta(capacity))) AS charged_cost,
-        money(half_even(requested * quanta(node_cost), quanta(capacity))) AS requested_cost
-    FROM repriced
+        node_cost - empty_idle - empty_taken - provider_idle AS split_cost
+    FROM taken
 )
 
 SELECT
