@@ -54,11 +54,16 @@ def _may_change_places(one: Charge, other: Charge) -> bool:
     return one[1:] == other[1:] or apart(one.namespace, other.namespace)
 
 
+def is_glob(pattern: str) -> bool:
+    """Return whether a pattern may match more than its own text."""
+    return _WILD.search(pattern) is not None
+
+
 def apart(one: str, other: str) -> bool:
     """Return whether two patterns surely match no name in common."""
-    if not _WILD.search(one):
+    if not is_glob(one):
         return not fnmatchcase(one, other)
-    if not _WILD.search(other):
+    if not is_glob(other):
         return not fnmatchcase(other, one)
     starts = _WILD.split(one)[0], _WILD.split(other)[0]
     return not (starts[0].startswith(starts[1]) or starts[1].startswith(starts[0]))

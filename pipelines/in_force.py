@@ -13,7 +13,7 @@ from typing import NamedTuple
 import duckdb
 
 from pipelines import queries
-from pipelines.charges import Charge, normal_form
+from pipelines.charges import Charge, is_glob, normal_form
 from pipelines.config import Config
 from pipelines.decisions import AllocationRule
 from pipelines.values import Dated
@@ -22,13 +22,25 @@ from transforms.schema import POOL_KINDS
 
 ONE_DAY = timedelta(days=1)
 
+Key = tuple[str, str]
+"""Provider and id of a cluster."""
+
 
 class Cluster(NamedTuple):
-    """A cluster of a month; the name may be unknown."""
+    """A cluster of a month; the name may be unknown.
+
+    namespaces: those with workload; None where it is not known which there are.
+    """
 
     provider: str
     cluster_id: str
     cluster_name: str | None
+    namespaces: frozenset[str] | None = None
+
+    @property
+    def key(self) -> Key:
+        """Return what tells it from all others."""
+        return self.provider, self.cluster_id
 
     @property
     def label(self) -> str:
@@ -39,7 +51,10 @@ class Cluster(NamedTuple):
 def clusters_of(con: duckdb.DuckDBPyConnection) -> list[Cluster]:
     """Return the clusters in the table `normalised` of `con`, by provider and id."""
     found = con.execute(queries.read("read/named_clusters")).fetchall()
-    return [Cluster(*row) for row in found]
+    return [
+        Cluster(provider, identity, name, frozenset(namespaces))
+        for provider, identity, name, namespaces in found
+    ]
 
 
 class Effect(NamedTuple):
@@ -94,13 +109,24 @@ def _metric(rule: AllocationRule) -> str | None:
 
 
 def charges(config: Config, cluster: Cluster, day: date) -> tuple[Charge, ...]:
-    """Return who is charged on a cluster, one charge for each namespace pattern, in file order."""
+    """Return who is charged on a cluster, one charge for each namespace pattern, in file order.
+
+    Patterns for namespaces that are not there decide nothing.
+    """
     return tuple(
         Charge(namespace, canonical(rule.label or ""), rule.team or "")
         for rule in config.team_rules
         if holds(rule, day) and matches(rule.cluster, cluster)
         for namespace in rule.namespace
+        if _is_there(namespace, cluster.namespaces)
     )
+
+
+def _is_there(pattern: str, namespaces: frozenset[str] | None) -> bool:
+    """Return whether a pattern matches a namespace of a cluster; `*` also what has none."""
+    if namespaces is None or pattern == "*" or pattern in namespaces:
+        return True
+    return is_glob(pattern) and any(fnmatchcase(name, pattern) for name in namespaces)
 
 
 def operator(config: Config, cluster: Cluster) -> str | None:
@@ -146,25 +172,17 @@ def as_of(config: Config, day: date) -> Config:
     )
 
 
-def alike(one: Config, other: Config, clusters: Iterable[Cluster], day: date) -> bool:
-    """Return whether two configurations do the same on these clusters on a day."""
-    return all(
-        same_distribution(one, other, cluster, day) and same_teams(one, other, cluster, day)
-        for cluster in clusters
+def alike(one: Config, other: Config, cluster: Cluster, day: date) -> bool:
+    """Return whether two configurations do the same with a cluster's cost on a day."""
+    return (
+        operator(one, cluster) == operator(other, cluster)
+        and same_charges(charges(one, cluster, day), charges(other, cluster, day))
+        and all(
+            effect(allocation(one, kind, cluster, day))
+            == effect(allocation(other, kind, cluster, day))
+            for kind in POOL_KINDS
+        )
     )
-
-
-def same_distribution(one: Config, other: Config, cluster: Cluster, day: date) -> bool:
-    """Return whether pools of a cluster are distributed alike on a day."""
-    return operator(one, cluster) == operator(other, cluster) and all(
-        effect(allocation(one, kind, cluster, day)) == effect(allocation(other, kind, cluster, day))
-        for kind in POOL_KINDS
-    )
-
-
-def same_teams(one: Config, other: Config, cluster: Cluster, day: date) -> bool:
-    """Return whether the same teams are charged for the same workload of a cluster on a day."""
-    return same_charges(charges(one, cluster, day), charges(other, cluster, day))
 
 
 def same_charges(one: tuple[Charge, ...], other: tuple[Charge, ...]) -> bool:

@@ -27,6 +27,7 @@ from pipelines.in_force import (
 )
 from pipelines.lake import Lake
 from pipelines.periods import first_day, fiscal_year, month_before, next_month
+from pipelines.rule_words import OF_TEAMS
 from transforms.schema import POOL_KINDS, TABLES
 from transforms.sliced import findings_frame
 
@@ -78,9 +79,9 @@ def findings(
     told: list[_Finding] = []
     edited: list[Change] = []
     if before is not None and first > start:
-        edited = _changes(before, first - ONE_DAY, config, first, clusters)
+        edited = changes(before, first - ONE_DAY, config, first, clusters)
     for day in sorted({*turns(config, start, last), *([first] if edited else [])}):
-        dated = _changes(config, day - ONE_DAY, config, day, clusters)
+        dated = changes(config, day - ONE_DAY, config, day, clusters)
         told += _told(day, f"from {day}", dated)
         if day == first:
             others = [change for change in edited if change[1:] not in {one[1:] for one in dated}]
@@ -88,9 +89,10 @@ def findings(
     return [{**dict.fromkeys(TABLES["findings"]), **one, "billing_period": month} for one in told]
 
 
-def _changes(
+def changes(
     old: Config, old_day: date, new: Config, new_day: date, clusters: Iterable[Cluster]
 ) -> list[Change]:
+    """Return what else one configuration does on a day than another one on another day."""
     return [
         change
         for cluster in clusters
@@ -122,7 +124,7 @@ def _of_teams(
     come: Sequence[Charge] = [charge for charge in new if charge not in old]
     if not gone and not come:
         gone, come = _between(old, new)
-    yield Change((), _teams(gone), _teams(come), "team_rule", cluster)
+    yield Change((), _teams(gone), _teams(come), OF_TEAMS, cluster)
 
 
 def _between(
@@ -139,10 +141,10 @@ def _teams(charges: Sequence[Charge]) -> str:
     return rule_words.listed(words, "then") if words else "no rule"
 
 
-def _told(day: date, since: str, changes: Iterable[Change]) -> Iterator[_Finding]:
+def _told(day: date, since: str, found: Iterable[Change]) -> Iterator[_Finding]:
     """Yield a finding for all row kinds and clusters on which the same became of the same rule."""
     alike: dict[tuple[tuple[str, ...], str, str], list[Change]] = defaultdict(list)
-    for change in changes:
+    for change in found:
         alike[change[:3]].append(change)
     month = f"{day:%Y-%m}"
     for (rules, before, after), group in alike.items():

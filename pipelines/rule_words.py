@@ -17,6 +17,8 @@ from pipelines.figures import count
 SCOPES = {"node": "per node", "node_pool": "per node pool", "cluster": "per cluster"}
 NO_RULE = "default"
 """The id of what happens without a rule."""
+OF_TEAMS = "team_rule"
+OPERATOR = "operator"
 WIDEST_LIST = 5
 
 
@@ -94,6 +96,18 @@ def operator(rule: Operator) -> str:
 def system(rule: System) -> str:
     """Return what counts as shared operation."""
     return f"namespace {listed(rule.namespace, 'or')} is shared operation"
+
+
+def became(kind: str, before: str, after: str) -> str:
+    """Return what changed: of a row kind, of OF_TEAMS or of the OPERATOR."""
+    if kind == OF_TEAMS:
+        return f"workload is now charged to {after} instead of {before}"
+    if kind == OPERATOR:
+        return f"{after} now operates the cluster instead of {before}"
+    was, now = before.split(", "), after.split(", ")
+    while was[1:] and now[1:] and was[0] == now[0]:
+        was, now = was[1:], now[1:]
+    return f"{kind.replace('_', ' ')} is now {', '.join(now)} instead of {', '.join(was)}"
 
 
 def listed(words: Iterable[str], end: str = "and") -> str:
