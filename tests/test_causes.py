@@ -352,7 +352,7 @@ def test_an_unknown_price_is_not_plenty() -> None:
     empty = idle("48", cause="empty_node")
     unknown = [empty, idle("1", capacity_quantity=None), pod("47"), *full]
     assert found(unknown) == ["empty_node", "rest", "fragment"]
-    assert found(node("48", "0"), hours=[("i-1", DAY, "0")]) == ["rest", "rest"]
+    assert found(node("48", "-1"), hours=[("i-1", DAY, "0")]) == ["rest", "rest"]
 
 
 def test_a_disk_does_not_share_what_its_node_is() -> None:

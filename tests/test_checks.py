@@ -10,6 +10,7 @@ import pytest
 from pipelines import ledger, queries
 from tests.ledger_cases import DAY, SHOP, Row, book, charge, idle, outside, rule, workload
 from tests.ledger_cases import ledger as prepared
+from transforms.schema import CAUSES
 
 CHECKS = queries.names("checks")
 PUBLISHING = [name for name in CHECKS if name.startswith(tuple(f"promise_{n}_" for n in "1234"))]
@@ -364,6 +365,27 @@ BREAKS: dict[str, Sequence[tuple[str, Findings]]] = {
             ],
         ),
     ],
+    "idle_has_cause": [
+        (
+            "UPDATE normalised SET cause = NULL WHERE row_kind = 'idle'",
+            [("error", "idle", "one of the six causes", "1 rows with no cause", None)],
+        ),
+        (
+            "UPDATE normalised SET cause = 'lazy' WHERE row_kind = 'idle'",
+            [("error", "idle", "one of the six causes", "1 rows with lazy", None)],
+        ),
+        (
+            "UPDATE normalised SET cause = 'rest' WHERE row_kind IN ('headroom', 'workload')",
+            [
+                ("error", "headroom", "no cause: it is not idle", "1 rows with rest", None),
+                ("error", "workload", "no cause: it is not idle", "3 rows with rest", None),
+            ],
+        ),
+        (
+            "UPDATE normalised SET cause = 'lazy' WHERE row_kind = 'outside'",
+            [("error", "outside", "no cause: it is not idle", "1 rows with lazy", None)],
+        ),
+    ],
     "promise_7_one_rule": [
         (
             "UPDATE postings SET allocation_rule = 'network' WHERE row_kind = 'idle'",
@@ -498,6 +520,11 @@ def test_a_check_fires(
 
 
 # ----------------------------------------------------------------------- not on nothing
+
+
+@pytest.mark.parametrize("cause", CAUSES)
+def test_every_cause_of_idle_is_known_to_its_check(cause: str) -> None:
+    assert found(book([idle("8", cause=cause), workload("a", "1")]), "idle_has_cause") == []
 
 
 def test_an_empty_month_breaks_every_promise_that_needs_rows() -> None:
