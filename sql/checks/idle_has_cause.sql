@@ -14,12 +14,19 @@ offending AS (
     FROM normalised
     WHERE
         CASE row_kind
-            WHEN 'idle' THEN coalesce(
-                cause NOT IN (
-                    'empty_node', 'stranded', 'fragment', 'minimum_size', 'scale_down_wait', 'rest'
-                ),
-                TRUE
-            )
+            WHEN 'idle'
+                THEN
+                    coalesce(
+                        cause NOT IN (
+                            'empty_node',
+                            'stranded',
+                            'fragment',
+                            'minimum_size',
+                            'scale_down_wait',
+                            'rest'
+                        ),
+                        TRUE
+                    )
             ELSE cause IS NOT NULL
         END
     GROUP BY ALL
