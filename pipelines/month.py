@@ -18,7 +18,16 @@ import duckdb
 
 from connectors.base import Progress as Copying
 from connectors.base import silent
-from pipelines import ledger, loading, metrics, overlaps, recording, rule_changes, tables
+from pipelines import (
+    inventory,
+    ledger,
+    loading,
+    metrics,
+    overlaps,
+    recording,
+    rule_changes,
+    tables,
+)
 from pipelines.bill import add_bill
 from pipelines.config import Config
 from pipelines.engine import connect
@@ -27,10 +36,9 @@ from pipelines.hashes import sha256_of
 from pipelines.lake import Lake
 from pipelines.record import RunRecord, TableFile
 from pipelines.slicing import slice_source
-from transforms.inventory import nothing_known
 from transforms.normalise import normalise
 from transforms.schema import TABLES
-from transforms.sliced import Sliced
+from transforms.sliced import Sliced, findings_frame
 
 ALSO_CSV = ("statements", "comparison")
 
@@ -78,7 +86,7 @@ def run(
     with lake.lock():
         written = lake.new_run()
         refuse_what_sources_lack(config, month)
-        measured = metrics.of_rules(config)
+        measured, inventories = metrics.of_rules(config), inventory.read(config)
         with clock.stage("fetch"):
             fetched = fetch_all(config, month, lake, progress=progress, copying=copying)
         staged = lake.stage(written)
@@ -86,8 +94,7 @@ def run(
             with clock.stage("slice"):
                 sliced = [_slice(con, one, lake) for one in fetched]
             with clock.stage("normalise"):
-                for one in sliced:
-                    _normalise(con, one, config)
+                _normalise(con, sliced, config, inventories, month)
                 overlaps.refuse(con, config.sources)
             with clock.stage("ledger"):
                 rule_changes.add_findings(con, config, month, lake)
@@ -97,7 +104,8 @@ def run(
                 files = _write(con, fetched, month, staged)
             broken = ledger.broken_promises(con)
             record = recording.record(con, config, written, clock.started_at, fetched, files)
-            record = record.model_copy(update={"timings": clock.timings})
+            read = (*inventories.files, *measured.files)
+            record = record.model_copy(update={"timings": clock.timings, "side_files": read})
         if broken:
             lake.note(record.model_copy(update={"status": "failed", "tables": {}}))
             return Outcome(record.model_copy(update={"status": "failed"}), broken)
@@ -116,11 +124,20 @@ def _slice(con: duckdb.DuckDBPyConnection, one: Fetched, lake: Lake) -> Sliced:
 # ---------------------------------------------------------------- normalise
 
 
-def _normalise(con: duckdb.DuckDBPyConnection, sliced: Sliced, config: Config) -> None:
-    """Add one source's rows to the table `normalised` of `con`, and what they tell."""
-    normalised = normalise(sliced, config, nothing_known())
-    loading.append(con, "normalised", normalised.rows.collect(engine="streaming"))
-    loading.append(con, "findings_in", normalised.findings)
+def _normalise(
+    con: duckdb.DuckDBPyConnection,
+    sliced: Sequence[Sliced],
+    config: Config,
+    inventories: inventory.Inventories,
+    month: str,
+) -> None:
+    """Add the rows of all sources to the table `normalised` of `con`, and what they tell."""
+    known = inventory.matched(inventories, sliced, month)
+    loading.append(con, "findings_in", findings_frame(known.findings))
+    for one in sliced:
+        normalised = normalise(one, config, known.allocatable)
+        loading.append(con, "normalised", normalised.rows.collect(engine="streaming"))
+        loading.append(con, "findings_in", normalised.findings)
 
 
 # ---------------------------------------------------------------- write

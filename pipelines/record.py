@@ -62,7 +62,11 @@ class TableFile(_Part):
 
 
 class RunRecord(_Part):
-    """One run. `tables` names every file it wrote, `timings` are seconds for each stage."""
+    """One run. `tables` names every file it wrote, `timings` are seconds for each stage.
+
+    side_files: inventories and metric files, read where they lie and not copied; records of
+    older versions name none.
+    """
 
     run: str
     billing_period: str
@@ -76,6 +80,7 @@ class RunRecord(_Part):
     lock_hash: str | None
     configuration: dict[str, Any]
     inputs: tuple[Input, ...]
+    side_files: tuple[InputFile, ...] = ()
     counts: dict[str, int]
     totals: tuple[Total, ...]
     timings: dict[str, float]
