@@ -1,11 +1,11 @@
-"""The demo: the bundled exports of one month, in a folder that anybody may throw away."""
+"""The demo: the bundled exports, in a folder that anybody may throw away."""
 
 import json
 import re
 from importlib.resources import as_file, files
 from pathlib import Path
 
-MONTH = "2026-10"
+MONTH, MONTH_BEFORE = "2026-10", "2026-09"
 FOLDER = Path("leerlauf-demo")
 FILE = "leerlauf.toml"
 
@@ -13,12 +13,12 @@ FILE = "leerlauf.toml"
 def prepare(folder: Path) -> Path:
     """Write the demo's configuration into `folder`, and return its path.
 
-    It is the bundled one, with locations that point at the bundled exports.
+    It is the bundled one, with every path pointing at the bundled files.
     """
     with as_file(files("fixtures")) as bundled:
         text = (bundled / FILE).read_text(encoding="utf-8")
         exports = re.sub(
-            r'^(location|split_location) = "(.*)"$',
+            r'^(\w+) = "(exports/.*)"$',
             lambda found: f"{found[1]} = {json.dumps(str(bundled / found[2]), ensure_ascii=False)}",
             text,
             flags=re.MULTILINE,

@@ -30,6 +30,8 @@ Located = Callable[[str], tuple[str, str]]
 """A location of the demo -> the same exports elsewhere, and the endpoint to ask."""
 
 _LOCATION = re.compile(r'^((?:split_)?)location = "(exports/[^"]+)"$', re.MULTILINE)
+_BESIDE = re.compile(r'^(path|metric_file) = "(exports/[^"]+)"$', re.MULTILINE)
+"""Files beside the exports, which lie in a folder wherever the exports are."""
 _FREE = ("source_file", "origin_id")
 """Columns that name a file of a delivery; the same rows may come in other files."""
 
@@ -46,6 +48,7 @@ def written(folder: Path, located: Located) -> Path:
 
     text, number = _LOCATION.subn(moved, (FIXTURES / "leerlauf.toml").read_text(encoding="utf-8"))
     assert number > 6
+    text = _BESIDE.sub(rf'\1 = "{FIXTURES}/\2"', text)
     path = folder / "leerlauf.toml"
     path.write_text(text, encoding="utf-8")
     return path
