@@ -22,21 +22,23 @@ def requests(rows: pl.LazyFrame, tags: Tags, period: str) -> pl.LazyFrame:
     Columns: `orchestrator`, `instance`, `resource_kind`, `quantity` (requested in an hour of the
     interval: cores, GiB or GPUs) and `seconds` of pods; all of them can be added up over files.
     """
-    requested = pl.col("split_line_item_reserved_usage")
+    requested = pl.col("split_line_item_reserved_usage").cast(pl.Float64)
     length = pl.col("line_item_usage_end_date") - pl.col("line_item_usage_start_date")
     seconds = length.dt.total_seconds().fill_null(_HOUR)
-    keys = ["operation", "instance", "usage_type", "quantity"]
+    is_wanted = in_period(period) & (requested > 0) & ~is_daemon(tags) & (seconds > 0)
+    quantity = (requested * _HOUR / seconds).round_sig_figs(_DIGITS)
+    # Filtered after the sum: a filter before it would have the file read once more.
     return (
-        rows.filter(in_period(period) & (requested > 0) & ~is_daemon(tags) & (seconds > 0))
-        .select(
+        rows.select(
             operation="line_item_operation",
             instance="split_line_item_parent_resource_id",
             usage_type="line_item_usage_type",
-            quantity=(requested.cast(pl.Float64) * _HOUR / seconds).round_sig_figs(_DIGITS),
+            quantity=pl.when(is_wanted).then(quantity),
             seconds=seconds,
         )
-        .group_by(keys)
+        .group_by("operation", "instance", "usage_type", "quantity")
         .agg(pl.col("seconds").sum())
+        .filter(pl.col("quantity").is_not_null())
         .select(
             orchestrator(pl.col("operation")),
             "instance",
