@@ -13,22 +13,14 @@ offending AS (
         count(*) AS row_count
     FROM normalised
     WHERE
-        CASE row_kind
-            WHEN 'idle'
-                THEN
-                    coalesce(
-                        cause NOT IN (
-                            'empty_node',
-                            'stranded',
-                            'fragment',
-                            'minimum_size',
-                            'scale_down_wait',
-                            'rest'
-                        ),
-                        TRUE
-                    )
-            ELSE cause IS NOT NULL
-        END
+        (row_kind <> 'idle' AND cause IS NOT NULL)
+        OR (row_kind = 'idle' AND cause IS NULL)
+        OR (
+            row_kind = 'idle'
+            AND cause NOT IN (
+                'empty_node', 'stranded', 'fragment', 'minimum_size', 'scale_down_wait', 'rest'
+            )
+        )
     GROUP BY ALL
 )
 
