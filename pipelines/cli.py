@@ -172,6 +172,23 @@ def compare(
 
 
 @app.command()
+def variance(
+    older: Annotated[str, typer.Argument(metavar="MONTH", help="The older month, YYYY-MM.")],
+    newer: Annotated[str, typer.Argument(metavar="MONTH", help="The newer month, YYYY-MM.")],
+    config: ConfigOption = None,
+    lake: LakeOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Say why each team's figure moved from one month to a later one.
+
+    Example: leerlauf variance 2026-09 2026-10
+    """
+    from pipelines import commands_rules
+
+    commands_rules.variance(older, newer, config, lake, as_json=json)
+
+
+@app.command()
 def explain(
     team: Annotated[str, typer.Argument(metavar="TEAM", help="A team, or - for (no team).")],
     month: MonthArgument,
@@ -192,6 +209,17 @@ def explain(
         lambda: show_rows.explanation(postings),
         as_json=json,
     )
+
+
+@app.command()
+def rules(config: ConfigOption = None, lake: LakeOption = None, json: JsonOption = False) -> None:
+    """Show the calendar of the rules that apply.
+
+    Example: leerlauf rules
+    """
+    from pipelines import commands_rules
+
+    commands_rules.rules(config, lake, as_json=json)
 
 
 @app.command()

@@ -76,10 +76,13 @@ def _of_disk(error: OSError) -> LakeError:
 
 
 def _failed(problems: Sequence[Problem], arguments: Sequence[str]) -> Any:
-    """Return the object of the command in `arguments`, as far as they name one."""
+    """Return the object of the command in `arguments`, as far as they name one.
+
+    Of two months it is about the second.
+    """
     command = next((word for word in arguments if word in OBJECTS), "")
-    named = next((word for word in arguments if MONTH.fullmatch(word)), None)
-    month = demo.MONTH if command == "demo" else named
+    named = [word for word in arguments if MONTH.fullmatch(word)]
+    month = demo.MONTH if command == "demo" else next(reversed(named), None)
     return machine.failed(command, month, [_finding(problem, month) for problem in problems])
 
 

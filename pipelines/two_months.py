@@ -16,7 +16,7 @@ from pipelines.restating import Published
 from pipelines.rule_changes import Change
 from pipelines.rule_words import OPERATOR
 from pipelines.variance import Move, Pair, Terms, moves
-from pipelines.variance_figures import Figures, Line, Statement, figures, in_order, money
+from pipelines.variance_figures import Figures, Line, Statement, figures, in_order, key_of, money
 
 FIGURES = {"cost_view": "cost", "charge_basis": "charge of workloads"}
 """What two months must have in common to be compared, in words."""
@@ -40,13 +40,14 @@ class Total:
 class Variance:
     """Why every line moved from one month to a later one.
 
-    statements: of both months. changes: which rules changed, by cluster. unknown: why what the
-    rules of the older month would have made of the newer cannot be known. places: decimal places
-    of the currencies that have not the usual two.
+    operators: by the newer month's rules. statements: of both months. changes: which rules
+    changed, by cluster. unknown: why what the rules of the older month would have made of the
+    newer cannot be known. places: decimal places of the currencies that have not the usual two.
     """
 
     months: tuple[str, str]
     clusters: Mapping[Key, Cluster]
+    operators: Mapping[Key, str | None]
     moves: Mapping[Line, Move]
     statements: tuple[Mapping[Line, Statement], Mapping[Line, Statement]]
     totals: tuple[Total, ...]
@@ -105,6 +106,7 @@ def _compared(older: Published, newer: Published) -> Variance:
     return Variance(
         months=(older.record.billing_period, newer.record.billing_period),
         clusters=clusters,
+        operators={key: in_force.operator(newer.config, one) for key, one in clusters.items()},
         moves=moves(pair),
         statements=statements,
         totals=(
@@ -141,7 +143,7 @@ def _totals(
 ) -> Iterator[Total]:
     for line in in_order({*statements, *other.amounts}):
         statement = statements.get(line, Statement())
-        reason = unknown.get((line.place.provider, line.place.cluster_id))
+        reason = unknown.get(key_of(line))
         restated = sum(other.amounts.get(line, {}).values()) + statement.carried
         yield Total(
             month=month.record.billing_period,

@@ -14,6 +14,7 @@ from typing import NamedTuple, TypeVar
 import duckdb
 
 from pipelines import queries, reading
+from pipelines.in_force import Key
 from pipelines.reading import Row
 
 DIGITS = 12
@@ -80,11 +81,11 @@ class Figures:
         """Return what a line bore of one kind."""
         return self.amounts.get(line, {}).get(kind, 0)
 
-    def replaced(self, other: "Figures", clusters: Iterable[tuple[str, str]]) -> "Figures":
+    def replaced(self, other: "Figures", clusters: Iterable[Key]) -> "Figures":
         """Return these figures with those of some clusters (provider, id) taken from `other`."""
         taken = set(clusters)
-        mine = {line for line in self.amounts if _cluster(line) not in taken}
-        theirs = {line for line in other.amounts if _cluster(line) in taken}
+        mine = {line for line in self.amounts if key_of(line) not in taken}
+        theirs = {line for line in other.amounts if key_of(line) in taken}
         return Figures(
             {**_only(self.amounts, mine), **_only(other.amounts, theirs)},
             {**_only(self.workloads, mine), **_only(other.workloads, theirs)},
@@ -161,7 +162,8 @@ def _place(row: Row) -> Place:
     return Place(*(row[name] for name in Place._fields))
 
 
-def _cluster(line: Line) -> tuple[str, str]:
+def key_of(line: Line) -> Key:
+    """Return the cluster of a line."""
     return line.place.provider, line.place.cluster_id
 
 

@@ -4,11 +4,10 @@ from collections.abc import Callable
 from decimal import ROUND_FLOOR, Decimal
 from fractions import Fraction
 
-from pipelines.in_force import Key
 from pipelines.rule_words import OF_TEAMS, became, listed
 from pipelines.show_clusters import USUAL_PLACES
 from pipelines.two_months import Variance
-from pipelines.variance_figures import Line, Statement, money
+from pipelines.variance_figures import Line, Statement, key_of, money
 
 UNITS = {"cpu": "a vCPU-hour", "memory": "a GiB-hour", "gpu": "a GPU-hour"}
 KINDS = {
@@ -57,12 +56,8 @@ def places(variance: Variance, line: Line) -> int:
 def sentence(variance: Variance, line: Line) -> str:
     """Return why a line moved."""
     told = _Teller(variance, line).tell()
-    reason = variance.unknown.get(_key(line))
+    reason = variance.unknown.get(key_of(line))
     return f"{told}; what changed rules moved is not known: {reason}" if reason else told
-
-
-def _key(line: Line) -> Key:
-    return line.place.provider, line.place.cluster_id
 
 
 class _Teller:
@@ -73,8 +68,8 @@ class _Teller:
         self.change = rounded_change(variance, line)
         self.parts = rounded_parts(variance, line)
         self.digits = places(variance, line)
-        self.cluster = variance.clusters[_key(line)].label
-        self.changes = variance.changes.get(_key(line), ())
+        self.cluster = variance.clusters[key_of(line)].label
+        self.changes = variance.changes.get(key_of(line), ())
 
     def tell(self) -> str:
         """Return the largest part that goes the way of the change, or the two that fight it out."""
