@@ -12,4 +12,4 @@ SELECT
 FROM charges
 WHERE row_kind = 'idle'
 GROUP BY provider, cluster_id, billing_currency, cause
-ORDER BY provider, cluster_id, billing_currency, amount DESC, cause
+ORDER BY provider ASC, cluster_id ASC, billing_currency ASC, amount DESC, cause ASC

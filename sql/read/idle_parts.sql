@@ -35,4 +35,4 @@ SELECT
     sum(cost) AS amount
 FROM parts
 GROUP BY provider, cluster_id, billing_currency, part, word
-ORDER BY provider, cluster_id, billing_currency, part, amount DESC, word
+ORDER BY provider ASC, cluster_id ASC, billing_currency ASC, part ASC, amount DESC, word ASC
