@@ -114,6 +114,15 @@ def pod(
     return row(hour, **(own | cells))
 
 
+def agent(
+    hour: int = 0, kind: str = "cpu", split: float = 0.0, unused: float = 0.0, **cells: Any
+) -> dict[str, Any]:
+    """One split row of a DaemonSet's pod on NODE."""
+    tags = {"aws_eks_workload_name": "cni", "aws_eks_workload_type": "DaemonSet"}
+    own: dict[str, Any] = {"name": "cni", "namespace": "kube-system", "resource_tags": tags}
+    return pod(hour, kind, split, unused, **(own | cells))
+
+
 def raw(*rows: dict[str, Any]) -> pl.DataFrame:
     """Rows as one raw file of a CUR 2.0."""
     return pl.DataFrame(list(rows), schema=SCHEMA)
