@@ -251,7 +251,7 @@ def balances(method: str, rows: list[Row]) -> None:
 
 
 def mistakes_in_weights(con: duckdb.DuckDBPyConnection, method: str) -> list[tuple[Any, ...]]:
-    """Claimants weighed twice, below zero, or without being a participant of this method."""
+    """Claimants weighed twice, not at all, below zero, or without being a participant here."""
     return con.sql(f"""
         SELECT weights.distribution, weights.claimant
         FROM ({queries.read(f"distribute/weights/{method}")}) AS weights
@@ -259,7 +259,7 @@ def mistakes_in_weights(con: duckdb.DuckDBPyConnection, method: str) -> list[tup
             ON weights.distribution = participants.distribution
             AND weights.claimant IS NOT DISTINCT FROM participants.claimant
         GROUP BY ALL
-        HAVING count(*) > 1 OR min(weights.weight) < 0
+        HAVING count(*) > 1 OR min(weights.weight) < 0 OR count(weights.weight) = 0
             OR any_value(participants.method) IS DISTINCT FROM '{method}'
     """).fetchall()
 
@@ -408,10 +408,10 @@ PEOPLE = [
 def test_what_a_pool_is_weighted_by(
     pool: Row, by_resource: dict[str, str], by_total: dict[str, str]
 ) -> None:
-    for by, shares in (("resource", by_resource), ("total", by_total)):
+    for by, parts in (("resource", by_resource), ("total", by_total)):
         con = book([*PEOPLE, pool], rule("r", "proportional", pool["row_kind"], by=by))
         assert distributed(con, pool["row_kind"]) == [
-            (team, pool["resource_kind"], Decimal(shares[team])) for team in sorted(shares)
+            (team, pool["resource_kind"], Decimal(parts[team])) for team in sorted(parts)
         ]
 
 
