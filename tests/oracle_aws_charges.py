@@ -43,6 +43,7 @@ class AwsSlice(Slice):
     """A slice with both views, and its share before discounts, by which `billed` may go.
 
     `slack` is what was requested and not used, interval by interval; None where not measured.
+    `asked` is what pods requested in the hours of an idle slice.
     """
 
     effective: Fraction
@@ -50,6 +51,7 @@ class AwsSlice(Slice):
     gross: Fraction = ZERO
     provider_idle_gross: Fraction = ZERO
     slack: Fraction | None = None
+    asked: Fraction = ZERO
 
 
 def slice_of(source: Source, row: Row, kind: Kind, **more: Any) -> AwsSlice:

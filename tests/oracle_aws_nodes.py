@@ -8,7 +8,9 @@ Choices where the contract leaves room:
 * Dust goes to the largest idle slice above 0, empty or not, else to the largest workload slice;
   of equal ones to the first by resource kind, unrequested before empty.
 * The empty-node amount is divided by largest remainder, equal ones by name of the resource kind.
-* Idle of hours with agents alone is a slice of its own, without a change of its reason.
+* Idle of hours with agents alone is a slice of its own, without a change of its reason. Where a
+  node was billed for parts of hours, its capacity is divided by the number of split hours.
+* Hours of a node are counted as its capacity is: from the source's first split row on.
 * Idle of a day bought in several pricing categories is divided last, dust and prices included.
 * `billed` of a node's slices is an exact fraction: the contract does not fix which slice gets the
   last quantum. The sum per instance and day is exact.
@@ -19,7 +21,7 @@ Choices where the contract leaves room:
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date
+from datetime import date, datetime
 from fractions import Fraction
 
 from tests.oracle_aws_charges import POOL_TAGS, AwsSlice, charge_slices, plan_offset, slice_of
@@ -124,10 +126,10 @@ def days(source: Source) -> list[Day]:
 
 
 def billed_hours(source: Source) -> dict[tuple[str, date], Fraction]:
-    """Return the billed hours of each instance and day."""
+    """Return the billed hours of each instance and day, from the first split row on."""
     rows: dict[tuple[str, date], list[Row]] = defaultdict(list)
     for row in source.charges:
-        if _is_node(source, row):
+        if _is_node(source, row) and not _is_before(source, row):
             rows[row["line_item_resource_id"], start(row).date()].append(row)
     return {key: _hours(parents) for key, parents in rows.items()}
 
@@ -135,8 +137,10 @@ def billed_hours(source: Source) -> dict[tuple[str, date], Fraction]:
 def last_days(source: Source) -> dict[str, date]:
     """Return the last day of each instance that left before the last day of the source."""
     last: dict[str, date] = {}
-    for node, day in billed_hours(source):
-        last[node] = max(day, last.get(node, day))
+    for row in source.charges:
+        if _is_node(source, row):
+            node, day = row["line_item_resource_id"], start(row).date()
+            last[node] = max(day, last.get(node, day))
     return {node: day for node, day in last.items() if day < max(last.values())}
 
 
@@ -204,28 +208,32 @@ def _sum_of(pieces: Iterable[AwsSlice], kind: str) -> Fraction:
 def _unrequested(day: Day, *, is_partly_empty: bool) -> list[AwsSlice]:
     """Take what AWS spread over the pods back, by resource and by who ran in an hour."""
     causes = agents_hours([] if day.source.is_daily else day.pods, is_last_day=day.is_last)
-    hours: dict[str | None, Fraction] = {
-        name: Fraction(list(causes.values()).count(name)) for name in causes.values()
-    }
     used = day.hours - (day.empty_hours if is_partly_empty else ZERO)
-    hours[None] = used - sum(hours.values(), ZERO)
     found: dict[tuple[str, str | None], AwsSlice] = {}
     for row in day.pods:
         kind, cause = resource_kind(row), causes.get(start(row))
         if (kind, cause) not in found:
-            size = day.size.get(kind)
+            size, share = day.size.get(kind), _share_of_hours(day, causes, cause)
             found[kind, cause] = day.slice(
                 "idle",
                 "unrequested",
                 kind,
                 cause=cause,
                 effective=ZERO,
-                capacity=None if size is None else size * hours[cause],
+                capacity=None if size is None else size * used * share,
                 knows_hours=not day.source.is_daily,
             )
-        found[kind, cause].effective += day.source.split_amounts(row)[1]
-        found[kind, cause].gross += rounded(row["split_line_item_unused_cost"])
+        idle = found[kind, cause]
+        idle.effective += day.source.split_amounts(row)[1]
+        idle.gross += rounded(row["split_line_item_unused_cost"])
+        idle.asked += rounded(row.get("split_line_item_reserved_usage"))
     return list(found.values())
+
+
+def _share_of_hours(day: Day, causes: Mapping[datetime, str], cause: str | None) -> Fraction:
+    """Return the part of the hours with pods that have a cause, or none."""
+    hours = {start(row) for row in day.pods}
+    return Fraction(sum(causes.get(hour) == cause for hour in hours), len(hours))
 
 
 def _highest_price(day: Day) -> Fraction:
@@ -249,7 +257,7 @@ def _empty(day: Day, amount: Fraction) -> list[AwsSlice]:
             "idle",
             "empty_node",
             kind,
-            cause="scale_down_wait" if day.is_last else None,
+            cause="scale_down_wait" if day.is_last else "empty_node",
             effective=part,
             empty_hours=day.empty_hours,
             capacity=size[kind] * day.empty_hours if kind in size else None,

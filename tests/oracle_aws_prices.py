@@ -5,7 +5,8 @@ Choices where the contract leaves room:
 * The unit price of a resource is what its pods and empty hours cost before dust, over all its
   capacity; a pod's amount is rounded once a workload, node and day.
 * What the repriced pods leave is the idle of all hours with pods. That of hours with agents alone
-  is what their capacity costs at the unit price less what the agents request in them.
+  is what their capacity costs at the unit price less what the agents request in them, rounded;
+  the other hours, or the first cause where there are none, have the rest.
 """
 
 from collections import defaultdict
@@ -31,8 +32,8 @@ def by_request(pieces: list[AwsSlice], split: Mapping[str, Fraction]) -> None:
             return
         capacity[piece.resource_kind] += piece.capacity or ZERO
     for kind, cost in split.items():
-        if capacity[kind]:
-            own = [piece for piece in pieces if piece.resource_kind == kind]
+        own = [piece for piece in pieces if piece.resource_kind == kind]
+        if capacity[kind] and any(piece.is_pod for piece in own):
             _reprice(own, cost / capacity[kind])
 
 
@@ -43,9 +44,10 @@ def _reprice(pieces: Sequence[AwsSlice], price: Fraction) -> None:
         pod.effective = rounded((pod.requested or ZERO) * price)
         pod.workload_idle = None if pod.slack is None else pod.slack * price
     idle = [piece for piece in pieces if piece.reason == "unrequested"]
-    if idle:
-        rest = next((piece for piece in idle if piece.cause is None), idle[0])
-        rest.effective += whole - sum((piece.effective for piece in pieces), ZERO)
+    rest, *alone = sorted(idle, key=lambda piece: piece.cause or "")
+    for piece in alone:
+        piece.effective = rounded(((piece.capacity or ZERO) - piece.asked) * price)
+    rest.effective += whole - sum((piece.effective for piece in pieces), ZERO)
 
 
 def by_category(

@@ -4,8 +4,8 @@ Choices where the contract leaves room:
 
 * Empty nodes are counted before reserve and headroom are taken from them: those lines stand for
   themselves.
-* On charge basis `request` the amounts of requests and usage are rounded once a node, day and
-  resource; what that leaves is `rebased`.
+* On charge basis `request` what pods requested and what they were charged for are amounts, each
+  rounded once a node, day and resource; what that leaves is `rebased`.
 * Only nodes whose pods were repriced have usage above request and over-allocation: those of a
   source that tells what its pods request, with a known capacity.
 """
@@ -73,11 +73,11 @@ def _add_requests(lines: Bridge, part: Part, rows: Sequence[Slice]) -> None:
     if capacity is None or not pods:
         return
     price = cost_of(rows) / capacity
-    charged = _total(pods, "charged") * price
+    charged = rounded(_total(pods, "charged") * price)
     empty = sum((row.uncarved or ZERO for row in idle_of(rows) if row.reason == "empty_node"), ZERO)
     split = cost_of(rows) - empty - _total(pods, "provider_idle")
-    lines["usage_above_request"] += rounded(charged - _total(pods, "requested") * price)
-    lines["over_allocation"] -= rounded(charged - split)
+    lines["usage_above_request"] += charged - rounded(_total(pods, "requested") * price)
+    lines["over_allocation"] -= charged - split
 
 
 def _total(rows: Iterable[Slice], name: str) -> Fraction:

@@ -4,7 +4,8 @@ Choices where the contract leaves room:
 
 * The amounts that count are effective, those of a source without that view billed. The other view
   follows in the ratio of each idle slice, as an exact fraction.
-* A part is taken by largest remainder; of equal ones the first slice gets the quantum.
+* A part is taken by largest remainder. Of equal ones the slice that comes first gets the quantum:
+  by day, pricing category, node, reason and cause, without a category or cause last.
 """
 
 from collections import defaultdict
@@ -93,7 +94,7 @@ def take(
 
     Slices below 0 give nothing, and no more is taken than they cost together.
     """
-    positive = [piece for piece in idle if counted(piece) > 0]
+    positive = sorted((piece for piece in idle if counted(piece) > 0), key=_order)
     there = max(min(cost_of(idle), cost_of(positive)), ZERO)
     taken = min(amount, there)
     if taken <= 0:
@@ -102,6 +103,11 @@ def take(
     shares = divide(taken, weights)
     made = [_taken(positive[n], share, (row_kind, reason)) for n, share in shares.items() if share]
     return made, amount - taken
+
+
+def _order(piece: Slice) -> tuple[object, ...]:
+    texts = (piece.pricing_category, piece.node, piece.reason, piece.cause)
+    return piece.day, *((text is None, text or "") for text in texts)
 
 
 def _taken(idle: Slice, amount: Fraction, kind: tuple[str, str]) -> Slice:

@@ -6,8 +6,8 @@ Choices where the contract leaves room:
   last such day of its source.
 * A pod is what has a namespace on a node, whatever its row kind; a node's pool is at its minimum
   by the nodes that have idle or pods on the day.
-* `fits` of a resource without any capacity to be idle is unknown: such a resource neither
-  strands another one, nor is it idle itself.
+* Of a resource without any idle slice nothing is free. Without capacity, hours or a price `fits`
+  is unknown: such a resource neither strands another one, nor has it a cause but `rest`.
 * Of a resource whose typical request is unknown everything fits, unless free capacity is below 0.
 * A slice that is not on a known node has no empty day: only its own reason or cause tells.
 """
@@ -134,6 +134,8 @@ def _give_by_fit(read: Read, pieces: Sequence[Slice]) -> None:
 
 def _free(rows: Sequence[Slice], hours: Fraction) -> Fraction | None:
     """Return how much of a resource is free while the node is in use, in cores, GiB or GPUs."""
+    if not idle_of(rows):
+        return ZERO
     undecided = [piece for piece in idle_of(rows) if piece.cause is None]
     capacity, own = capacity_of(rows), capacity_of(undecided)
     cost = cost_of(rows)

@@ -1,13 +1,18 @@
 """The oracle's reading of inventories: what nodes can allocate, and which bill node each one is.
 
-`kubectl get nodes -o json` (a date stands in the file's name, or nowhere) and CSV with the columns
-node, resource, value of kube-state-metrics, and provider_id and date where known.
+`kubectl get nodes -o json`, and CSV with the columns of kube-state-metrics: __name__, node,
+resource, value, and provider_id and a date where known.
 
 Choices where the contract leaves room:
 
-* Of one node the snapshots that bear a date are used where there are any, else the undated one.
-* The same values twice are one; other values twice leave the node without any on every day.
-* A provider id is compared by its last part that names the machine; a name only where the
+* Quantities have 12 places, like amounts.
+* A snapshot is dated by its row, else by the first date in its file's name, else by the newest
+  heartbeat of the node; else it is undated.
+* Of one node the snapshots that bear a date are used where there are any, else the undated one,
+  for each resource by itself.
+* The same values twice are one; other values for one node, date and resource leave the node
+  without any. What an inventory says by id and by name is about one node.
+* A provider id is compared whole, by the part that stands on the bill; a name only where the
   inventory gives no id and exactly one node of the bill has the name that day.
 """
 
@@ -16,45 +21,43 @@ import json
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import date
 from fractions import Fraction
 from pathlib import Path
+from typing import Any, NamedTuple
 
 from tests.oracle_headroom import quantity
 from tests.oracle_rules import Entry, names
-from tests.oracle_slices import Slice
+from tests.oracle_slices import rounded
 
-RESOURCES = {
-    "cpu": "cpu",
-    "memory": "memory",
-    "nvidia.com/gpu": "gpu",
-    "nvidia_com_gpu": "gpu",
+RESOURCES = {"cpu": "cpu", "memory": "memory", "nvidia_com_gpu": "gpu"}
+METRICS = {
+    "kube_node_status_allocatable": "allocatable",
+    "kube_node_status_capacity": "capacity",
 }
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
 
 
-@dataclass(frozen=True)
-class Node:
-    """One node of one snapshot: cores, GiB and GPUs."""
+class Told(NamedTuple):
+    """What one snapshot says of a resource of a node: cores, GiB or GPUs."""
 
-    provider_id: str | None
-    name: str
+    allocatable: Fraction
+    capacity: Fraction | None
+
+
+class Said(NamedTuple):
+    """One amount of a file. A node is its id on the bill, or its name where it has no id."""
+
+    node: str
+    by_name: bool
     day: date | None
-    allocatable: tuple[tuple[str, Fraction], ...]
-    capacity: tuple[tuple[str, Fraction], ...] = ()
-
-    @property
-    def identity(self) -> tuple[str | None, str]:
-        """What two snapshots of one node share."""
-        return machine(self.provider_id), self.name
+    resource_kind: str
+    metric: str
+    amount: Fraction
 
 
-def machine(provider_id: str | None) -> str | None:
-    """Return the bill's id of a machine: `aws:///zone/i-1` is `i-1`."""
-    if not provider_id:
-        return None
-    return provider_id.rsplit("/", 1)[-1] if provider_id.startswith("aws://") else provider_id
+Snapshots = dict[tuple[str, date | None], set[Told]]
+"""What was said of a node, by resource and date."""
 
 
 class Inventory:
@@ -64,74 +67,97 @@ class Inventory:
         files = {
             file for entry in entries for glob in names(entry["path"]) for file in folder.glob(glob)
         }
-        self._nodes: dict[tuple[str | None, str], list[Node]] = defaultdict(list)
+        self._nodes: dict[tuple[str, bool], Snapshots] = defaultdict(lambda: defaultdict(set))
         for file in sorted(files):
-            for node in _read(file):
-                self._nodes[node.identity].append(node)
+            for (node, by_name, day, kind), told in _joined(_read(file)).items():
+                self._nodes[node, by_name][kind, day].add(told)
 
-    def snapshot(self, ids: Iterable[str], node_names: Sequence[str], row: Slice) -> Node | None:
-        """Return what is known of a bill node on its day; None where nothing is.
+    def told(self, node: str, name: str, day: date, *, is_alone: bool) -> dict[str, Told]:
+        """Return what is known of a bill node on a day, by resource.
 
-        `node_names` are the names of all nodes of that day, one a node.
+        `is_alone`: no other node of the bill has its name that day.
         """
-        for (provider_id, name), nodes in self._nodes.items():
-            is_same = (
-                provider_id in ids
-                if provider_id is not None
-                else name == row.node_name and node_names.count(name) == 1
-            )
-            if is_same and not _contradicts_itself(nodes):
-                return _of_day(nodes, row.day)
-        return None
+        by_id = self._nodes.get((node, False), {})
+        by_name = self._nodes.get((name, True), {}) if is_alone else {}
+        if _disagree(by_id) or _disagree(_both(by_id, by_name)):
+            return {}
+        return {**_of_day(by_name, day), **_of_day(by_id, day)}
 
 
-def _contradicts_itself(nodes: Sequence[Node]) -> bool:
-    return any(
-        one.day == other.day and one.allocatable != other.allocatable
-        for one in nodes
-        for other in nodes
-    )
+def _both(one: Snapshots, other: Snapshots) -> Snapshots:
+    return {key: one.get(key, set()) | other.get(key, set()) for key in {*one, *other}}
 
 
-def _of_day(nodes: Sequence[Node], day: date) -> Node:
+def _disagree(snapshots: Snapshots) -> bool:
+    return any(len({told.allocatable for told in said}) > 1 for said in snapshots.values())
+
+
+def _of_day(snapshots: Snapshots, day: date) -> dict[str, Told]:
     """Return the newest snapshot that is not after the day, else the earliest after it."""
-    dated = sorted((node for node in nodes if node.day), key=lambda node: str(node.day))
-    before = [node for node in dated if node.day is not None and node.day <= day]
-    return (before[-1:] or dated[:1] or list(nodes))[0]
+    found: dict[str, Told] = {}
+    for kind in {kind for kind, _ in snapshots}:
+        days = [taken for of, taken in snapshots if of == kind and taken is not None]
+        before = [taken for taken in days if taken <= day]
+        nearest = max(before) if before else min(days, default=None)
+        said = snapshots[kind, nearest]
+        found[kind] = max(said, key=lambda told: told.capacity or 0)
+    return found
 
 
 # ---------------------------------------------------------------------------------- reading
 
 
-def _read(file: Path) -> Iterator[Node]:
+def _joined(
+    said: Iterable[Said],
+) -> dict[tuple[str, bool, date | None, str], Told]:
+    """Return what can be allocated with the capacity that the same file tells."""
+    amounts: dict[tuple[str, bool, date | None, str], dict[str, Fraction]] = defaultdict(dict)
+    for one in said:
+        amounts[one.node, one.by_name, one.day, one.resource_kind][one.metric] = one.amount
+    return {
+        key: Told(found["allocatable"], found.get("capacity"))
+        for key, found in amounts.items()
+        if "allocatable" in found
+    }
+
+
+def _read(file: Path) -> Iterator[Said]:
+    named = _DAY.search(file.name)
+    day = date.fromisoformat(named[0]) if named else None
     if file.suffix == ".json":
-        named = _DAY.search(file.name)
-        day = date.fromisoformat(named[0]) if named else None
         for item in json.loads(file.read_text(encoding="utf-8"))["items"]:
-            yield Node(
-                item.get("spec", {}).get("providerID"),
-                item["metadata"]["name"],
-                day,
-                _quantities(item["status"]["allocatable"]),
-                _quantities(item["status"].get("capacity", {})),
-            )
+            yield from _item(item, day)
     else:
         with file.open(encoding="utf-8", newline="") as lines:
-            yield from _table(csv.DictReader(lines))
+            yield from _table(csv.DictReader(lines), day)
 
 
-def _quantities(found: Mapping[str, str]) -> tuple[tuple[str, Fraction], ...]:
-    known = {RESOURCES[name]: text for name, text in found.items() if name in RESOURCES}
-    return tuple((kind, quantity(text, kind)) for kind, text in sorted(known.items()))
+def _item(item: Mapping[str, Any], day: date | None) -> Iterator[Said]:
+    beats = [beat["lastHeartbeatTime"] for beat in item["status"].get("conditions", [])]
+    taken = day or (date.fromisoformat(max(beats)[:10]) if beats else None)
+    who = _who(item["spec"].get("providerID"), item["metadata"]["name"])
+    for metric in METRICS.values():
+        for name, text in item["status"].get(metric, {}).items():
+            kind = RESOURCES.get(re.sub(r"\W", "_", name))
+            if kind:
+                yield Said(*who, taken, kind, metric, rounded(quantity(text, kind)))
 
 
-def _table(lines: Iterable[Mapping[str, str]]) -> Iterator[Node]:
-    found: dict[tuple[str | None, str, str | None], dict[str, Fraction]] = defaultdict(dict)
+def _table(lines: Iterable[Mapping[str, str]], day: date | None) -> Iterator[Said]:
     for line in lines:
-        if line["resource"] in RESOURCES:
-            kind = RESOURCES[line["resource"]]
-            at = (line.get("provider_id") or None, line["node"], line.get("date") or None)
-            found[at][kind] = Fraction(line["value"]) / (2**30 if kind == "memory" else 1)
-    for (provider_id, name, day), values in found.items():
-        moment = date.fromisoformat(day[:10]) if day else None
-        yield Node(provider_id, name, moment, tuple(sorted(values.items())))
+        cells = {name.lower(): text for name, text in line.items()}
+        kind, metric = RESOURCES.get(cells["resource"]), METRICS.get(cells["__name__"])
+        if kind and metric:
+            taken = cells.get("date") or cells.get("time")
+            moment = date.fromisoformat(taken[:10]) if taken else day
+            amount = rounded(Fraction(cells["value"]) / (2**30 if kind == "memory" else 1))
+            who = _who(cells.get("provider_id"), cells["node"])
+            yield Said(*who, moment, kind, metric, amount)
+
+
+def _who(provider_id: str | None, name: str) -> tuple[str, bool]:
+    """Return the id a machine has on the bill, or its name: `aws:///zone/i-1` is `i-1`."""
+    if not provider_id:
+        return name, True
+    is_aws = provider_id.startswith("aws://")
+    return provider_id.rsplit("/", 1)[-1] if is_aws else provider_id, False

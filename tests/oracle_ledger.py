@@ -15,7 +15,7 @@ Choices where the contract leaves room:
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from fractions import Fraction
@@ -145,13 +145,13 @@ def _weights(
     present = [team for team, amount in whole.items() if amount > 0]
     given = _given(pool, rules)
     if given is not None:
-        weights = {team: ZERO if team is None else given.get(team, ZERO) for team in present}
+        weights = {team: given.get(team, ZERO) for team in present}
         if any(weights.values()) or pool.rule.method == "fixed":
             return weights
     return _by_cost(pool, inside, view, present)
 
 
-def _given(pool: Pool, rules: Rules) -> Mapping[str, Fraction] | None:
+def _given(pool: Pool, rules: Rules) -> dict[str | None, Fraction] | None:
     """Return the weights that are told from outside; None for methods that need none."""
     if pool.rule.method == "fixed":
         return dict(pool.rule.shares)

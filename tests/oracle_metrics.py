@@ -5,6 +5,7 @@ its id or its name.
 
 Choices where the contract leaves room:
 
+* A line without a team is about the workload without a team.
 * A value is the decimal text of the file, rounded half-even to 12 places like an amount.
 * Of a cluster named by id and by name in one file, both lines count as its own.
 """
@@ -27,7 +28,7 @@ class Value(NamedTuple):
 
     day: date
     cluster: str
-    team: str
+    team: str | None
     metric: str
     amount: Fraction
 
@@ -43,7 +44,7 @@ def read(file: Path) -> list[Value]:
         Value(
             date.fromisoformat(str(row["date"])[:10]),
             row["cluster"],
-            row["team"],
+            row["team"] or None,
             row["metric"],
             rounded(Fraction(Decimal(str(row["value"])))),
         )
@@ -53,10 +54,10 @@ def read(file: Path) -> list[Value]:
 
 def of_teams(
     values: Iterable[Value], metric: str | None, cluster: str, day: date
-) -> dict[str, Fraction]:
+) -> dict[str | None, Fraction]:
     """Return the values of one metric (None: the only one) on a day, by team."""
     names = (cluster, cluster.rsplit("/", 1)[-1])
-    found: dict[str, Fraction] = {}
+    found: dict[str | None, Fraction] = {}
     for value in values:
         if value.day == day and value.cluster in names and metric in (None, value.metric):
             found[value.team] = found.get(value.team, ZERO) + value.amount

@@ -3,7 +3,10 @@
 Choices where the contract leaves room:
 
 * A cluster has a reserve of its provider when any slice of it in the month is one.
-* An inventory that contradicts the bill moves nothing for that node, day and resource.
+* An inventory contradicts the bill when it says more than was billed, by more than a millionth
+  (quantities come from doubles), or more than it says itself that the node has. It moves nothing
+  for that node, day and resource.
+* What could be allocated on a day has 12 places.
 * The amount is rounded half-even, once a node, day and resource.
 """
 
@@ -15,8 +18,10 @@ from fractions import Fraction
 
 from tests.oracle_carving import Part, capacity_of, cost_of, idle_of, parts, take
 from tests.oracle_headroom import Hours
-from tests.oracle_inventory import Inventory
+from tests.oracle_inventory import Inventory, Told
 from tests.oracle_slices import ZERO, Slice, rounded
+
+TOLERANCE = 1 + Fraction(1, 10**6)
 
 
 @dataclass(frozen=True)
@@ -32,29 +37,34 @@ def set_apart(
     pieces: Sequence[Slice], inventory: Inventory, hours: Hours
 ) -> tuple[list[Slice], list[Short], list[Part]]:
     """Take the reserve out of idle; return it, what was missing, and which parts contradict."""
-    told = {piece.cluster for piece in pieces if piece.reason == "node_reserve"}
-    ours = [piece for piece in pieces if piece.cluster not in told]
-    by_day = _names(ours)
+    reserved_by = {piece.cluster for piece in pieces if piece.reason == "node_reserve"}
+    by_day = _names(pieces)
     made: list[Slice] = []
     short: list[Short] = []
     wrong: list[Part] = []
-    for part, rows in parts(ours).items():
-        allocatable = _allocatable(part, rows[0], inventory, by_day)
+    for part, rows in parts(pieces).items():
+        told = _told(part, inventory, by_day[part.at.day])
         billed, capacity = hours(part.at.node, part.at.day), capacity_of(rows)
-        if allocatable is None or billed is None or capacity is None:
+        if told is None or billed is None or capacity is None or rows[0].cluster in reserved_by:
             continue
-        if allocatable[0] * billed > capacity or allocatable[1] * billed > capacity:
+        could = rounded(told.allocatable * billed)
+        if _contradicts(told, billed, capacity):
             wrong.append(part)
             continue
         for piece in idle_of(rows):
-            piece.allocatable = allocatable[0] * billed * (piece.capacity or ZERO) / capacity
-        reserved = capacity - allocatable[0] * billed
-        wanted = rounded(cost_of(rows) * reserved / capacity)
+            piece.allocatable = could * (piece.capacity or ZERO) / capacity
+        wanted = rounded(cost_of(rows) * max(capacity - could, ZERO) / capacity)
         found, missing = take(idle_of(rows), wanted, "system_overhead", "node_reserve")
         made += found
         if missing:
             short.append(Short(str(rows[0].cluster), part.resource_kind, missing))
     return made, short, wrong
+
+
+def _contradicts(told: Told, billed: Fraction, capacity: Fraction) -> bool:
+    most = max(told.allocatable, told.capacity or ZERO) * billed
+    is_above_itself = told.capacity is not None and told.allocatable > told.capacity
+    return most > capacity * TOLERANCE or is_above_itself
 
 
 def _names(pieces: Iterable[Slice]) -> dict[date, dict[str, str]]:
@@ -65,13 +75,8 @@ def _names(pieces: Iterable[Slice]) -> dict[date, dict[str, str]]:
     return found
 
 
-def _allocatable(
-    part: Part, row: Slice, inventory: Inventory, by_day: dict[date, dict[str, str]]
-) -> tuple[Fraction, Fraction] | None:
-    """Return allocatable and, where told, capacity of one resource (else 0)."""
-    names = list(by_day[part.at.day].values())
-    node = inventory.snapshot([part.at.node], names, row)
-    found = dict(node.allocatable).get(part.resource_kind) if node else None
-    if node is None or found is None:
-        return None
-    return found, dict(node.capacity).get(part.resource_kind, ZERO)
+def _told(part: Part, inventory: Inventory, names: dict[str, str]) -> Told | None:
+    name = names[part.at.node]
+    is_alone = list(names.values()).count(name) == 1
+    known = inventory.told(part.at.node, name, part.at.day, is_alone=is_alone)
+    return known.get(part.resource_kind)

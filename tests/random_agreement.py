@@ -1,0 +1,223 @@
+"""A published month beside the oracle's books: every figure in which the two differ.
+
+What may differ, and why:
+
+* Of equal remainders the oracle and the program may give the quantum to different slices of one
+  node, so `cells` finer than a node, day, resource and kind may differ by a quantum a slice.
+* In the view `billed` the oracle has exact fractions below a node and day; where next to nothing
+  weighs in a pool, a quantum of it moves more than one.
+* Which part of reserve and headroom was taken from empty nodes the program estimates: where any was
+  taken, only the sum of the bridge's `empty_nodes`, `over_allocation` and `rebased` is compared,
+  by the other lines and the bridge's own promise.
+* `workload_idle` and quantities are sums of doubles in the program.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from fractions import Fraction
+from typing import Any
+
+import duckdb
+
+from tests.oracle import COMPARED, KINDS, Books
+from tests.oracle_carving import is_node_row
+from tests.oracle_slices import QUANTUM, ZERO, Slice, cost
+
+Figures = dict[tuple[Any, ...], Fraction]
+
+ESTIMATED = ("empty_nodes", "over_allocation", "rebased")
+NODE = "if(node_name IS NULL, NULL, resource_id)"
+CELL = (
+    f"cluster_id, {NODE}, charge_period_start, row_kind, reason, cause, resource_kind, "
+    "if(row_kind = 'idle', pricing_category, NULL)"
+)
+
+
+def differences(con: duckdb.DuckDBPyConnection, books: Books, view: str) -> list[str]:
+    """Return every figure that differs, as a line a person can read."""
+    found = [
+        *_rows(con, books),
+        *_quantities(con, books),
+        *_lines(con, books, view),
+        *_bridges(con, books, view),
+        *_workload_idle(con, books),
+    ]
+    return list(found)
+
+
+def figures(con: duckdb.DuckDBPyConnection, query: str, *values: Any) -> Figures:
+    """Return rows as key -> last column; amounts of 0 and NULL are left out."""
+    rows = con.execute(query, list(values)).fetchall()
+    return {row[:-1]: Fraction(row[-1]) for row in rows if row[-1]}
+
+
+def unlike(name: str, ours: Figures, theirs: Figures, most: Fraction = ZERO) -> Iterator[str]:
+    """Tell the keys whose figures differ by more than `most`."""
+    for key in sorted({*ours, *theirs}, key=str):
+        got, expected = ours.get(key, ZERO), theirs.get(key, ZERO)
+        if abs(got - expected) > most:
+            where = " ".join(map(str, key))
+            yield f"{name}: {where}: expected {_text(expected)}, got {_text(got)}"
+
+
+def _text(amount: Fraction) -> str:
+    return f"{float(amount):.14f}"
+
+
+def summed(pairs: Iterator[tuple[tuple[Any, ...], Fraction | None]]) -> Figures:
+    """Add up amounts by key, without those that are 0 or unknown."""
+    sums: Figures = {}
+    for key, amount in pairs:
+        if amount is not None:
+            sums[key] = sums.get(key, ZERO) + amount
+    return {key: amount for key, amount in sums.items() if amount}
+
+
+# ------------------------------------------------------------------------------------- rows
+
+
+def _cell(piece: Slice) -> tuple[Any, ...]:
+    return (
+        piece.cluster,
+        piece.node,
+        piece.day,
+        piece.row_kind,
+        piece.reason,
+        piece.cause,
+        piece.resource_kind,
+        piece.pricing_category if piece.row_kind == "idle" else None,
+    )
+
+
+def _rows(con: duckdb.DuckDBPyConnection, books: Books) -> Iterator[str]:
+    query = f"SELECT {CELL}, sum(effective_cost) FROM normalised GROUP BY ALL"
+    mine = summed((_cell(piece), cost(piece, "effective")) for piece in books.slices)
+    yield from unlike("cell", figures(con, query), mine)
+    query = f"SELECT {NODE}, charge_period_start, row_kind, sum(billed_cost) "
+    query += "FROM normalised GROUP BY ALL"
+    by_kind = summed(
+        ((piece.node, piece.day, piece.row_kind), cost(piece, "billed")) for piece in books.slices
+    )
+    yield from unlike("billed", figures(con, query), by_kind, 200 * QUANTUM)
+
+
+QUANTITIES = {
+    "capacity": "capacity_quantity",
+    "allocatable": "allocatable_quantity",
+    "requested": "requested_quantity",
+    "charged": "charged_quantity",
+    "used": "used_quantity",
+}
+
+
+def _quantities(con: duckdb.DuckDBPyConnection, books: Books) -> Iterator[str]:
+    for name, column in QUANTITIES.items():
+        query = (
+            "SELECT resource_id, charge_period_start, resource_kind, row_kind, team, cause, "
+            f"sum({column}) FROM normalised WHERE node_name IS NOT NULL GROUP BY ALL"
+        )
+        mine = summed(
+            (
+                (
+                    piece.node,
+                    piece.day,
+                    piece.resource_kind,
+                    piece.row_kind,
+                    piece.team,
+                    piece.cause,
+                ),
+                getattr(piece, name),
+            )
+            for piece in books.slices
+            if is_node_row(piece)
+        )
+        yield from unlike(name, figures(con, query), mine, 1000 * QUANTUM)
+
+
+# ------------------------------------------------------------------------------- statements
+
+
+def _lines(con: duckdb.DuckDBPyConnection, books: Books, view: str) -> Iterator[str]:
+    most = ZERO if view == "effective" else Fraction(1, 10**6)
+    ours = _team_lines(con, "statements")
+    yield from unlike("statement", ours, _expected(books.teams(view)), most)
+    if view == "effective":
+        rounded = _expected(books.statements(view), "_rounded")
+        yield from unlike("rounded", _team_lines(con, "statements", end="_rounded"), rounded)
+    for method in COMPARED:
+        theirs = _expected(books.teams(view, method))
+        ours = _team_lines(con, "comparison", *method)
+        yield from unlike(f"compared {method}", ours, theirs, most)
+
+
+def _team_lines(con: duckdb.DuckDBPyConnection, table: str, *method: Any, end: str = "") -> Figures:
+    names = ", ".join(f"{kind}{end}" for kind in (*KINDS, "total"))
+    chosen = 'WHERE method = $1 AND "by" IS NOT DISTINCT FROM $2' if method else ""
+    return figures(
+        con,
+        f"UNPIVOT (SELECT cluster_id, billing_currency, team, {names} FROM {table} {chosen}) "
+        f"ON {names}",
+        *method,
+    )
+
+
+def _expected(lines: Mapping[Any, Mapping[str, Any]], end: str = "") -> Figures:
+    names = {f"{kind}{end}" for kind in (*KINDS, "total")}
+    return {
+        (*line, name): amount
+        for line, amounts in lines.items()
+        for name, amount in amounts.items()
+        if name in names and amount
+    }
+
+
+def _workload_idle(con: duckdb.DuckDBPyConnection, books: Books) -> Iterator[str]:
+    query = "SELECT cluster_id, billing_currency, team, workload_idle FROM statements"
+    theirs = {key: value for key, value in books.workload_idle().items() if value}
+    yield from unlike("workload idle", figures(con, query), theirs, 1000 * QUANTUM)
+    unknown = con.sql(
+        "SELECT cluster_id, billing_currency, team FROM statements WHERE workload_idle IS NULL"
+    ).fetchall()
+    known = {key for key, value in books.workload_idle().items() if value is not None}
+    for key in sorted(known.intersection(unknown), key=str):
+        yield f"workload idle: {key}: unknown"
+
+
+# ----------------------------------------------------------------------------------- bridge
+
+
+def _bridges(con: duckdb.DuckDBPyConnection, books: Books, view: str) -> Iterator[str]:
+    if view != "effective":
+        return
+    query = (
+        "SELECT cluster_id, node_name, resource_kind, billing_currency, name, sum(amount) "
+        "FROM reconciliation GROUP BY ALL"
+    )
+    ours = figures(con, query)
+    theirs = {
+        (*key, name): amount
+        for key, lines in books.bridges().items()
+        for name, amount in lines.items()
+        if amount
+    }
+    loose = {key for key, carved in _carved(books).items() if carved}
+    for key in loose:
+        for name in ESTIMATED:
+            ours.pop((*key, name), None)
+            theirs.pop((*key, name), None)
+    yield from unlike("bridge", ours, theirs)
+
+
+def _carved(books: Books) -> dict[tuple[Any, ...], bool]:
+    """Tell for each bridge whether reserve or headroom was taken from it."""
+    return {
+        key: bool(lines["node_reserve"] or lines["policy_headroom"])
+        for key, lines in books.bridges().items()
+    }
+
+
+def findings(con: duckdb.DuckDBPyConnection, rules: Sequence[str]) -> list[tuple[Any, ...]]:
+    """Return rule, severity, cluster and difference of the findings of some rules."""
+    return con.execute(
+        "SELECT rule, severity, cluster_id, difference FROM findings WHERE rule IN $1 ORDER BY ALL",
+        [list(rules)],
+    ).fetchall()
