@@ -28,6 +28,7 @@ RULES = (
     Step("clusters", "distribute/clusters"),
     Step("daily_costs", "distribute/daily_costs"),
     Step("rules_in_force", "distribute/rules_in_force"),
+    Step("unknown_reserves", "distribute/unknown_reserves"),
     Step("pools", "distribute/pools"),
     Step("rule_weights", "distribute/rule_weights"),
 )

@@ -7,7 +7,7 @@ from itertools import product
 from typing import NamedTuple
 
 from pipelines.config import Config
-from pipelines.decisions import AllocationRule, TeamRule
+from pipelines.decisions import AllocationRule, Headroom, NodePool, TeamRule
 from pipelines.mistakes import choice
 from pipelines.periods import first_day, next_month
 from transforms.schema import TABLES
@@ -36,15 +36,31 @@ def unused_rules(
     """
     allocation = [_of_allocation(i, rule) for i, rule in enumerate(config.allocation_rules)]
     teams = [_of_teams(i, rule) for i, rule in enumerate(config.team_rules)]
+    pools = [_of_pools(where, rule) for where, rule in _on_pools(config)]
     findings = [
         *_shadowed(allocation),
         *_shadowed(teams),
+        *_shadowed([rule for rule in pools if rule.where.startswith("headroom")]),
+        *_shadowed([rule for rule in pools if rule.where.startswith("node_pool")]),
         *_without_cluster(config, clusters, month),
     ]
-    return [
-        {**dict.fromkeys(TABLES["findings"]), **finding, "billing_period": month}
-        for finding in findings
-    ]
+    return [_complete(finding, month) for finding in findings]
+
+
+def unused_pools(
+    config: Config, pools: Iterable[tuple[str, str | None, str | None]], month: str
+) -> list[dict[str, str | None]]:
+    """Return a finding for each rule on node pools of which its clusters have none.
+
+    `pools` are ids and names of the clusters in `month` and the node pools of their nodes; NULL
+    where a node is in none. A rule without any cluster is told by `unused_rules`.
+    """
+    known = set(pools)
+    return [_complete(finding, month) for finding in _without_pool(config, known, month)]
+
+
+def _complete(finding: dict[str, str | None], month: str) -> dict[str, str | None]:
+    return {**dict.fromkeys(TABLES["findings"]), **finding, "billing_period": month}
 
 
 def _of_allocation(index: int, rule: AllocationRule) -> _Reach:
@@ -55,6 +71,22 @@ def _of_allocation(index: int, rule: AllocationRule) -> _Reach:
 def _of_teams(index: int, rule: TeamRule) -> _Reach:
     where, patterns = f"team_rule[{index}]", (rule.namespace, rule.cluster)
     return _Reach(where, patterns, *_dates(rule.valid_from, rule.valid_to), rule.label)
+
+
+def _on_pools(config: Config) -> Iterator[tuple[str, Headroom | NodePool]]:
+    """Yield the rules on node pools: policies that keep something free, and minimum sizes."""
+    for index, headroom in enumerate(config.headroom):
+        if headroom.keep_free is not None:
+            yield f"headroom[{index}]", headroom
+    for index, pool in enumerate(config.node_pools):
+        yield f"node_pool[{index}]", pool
+
+
+def _of_pools(where: str, rule: Headroom | NodePool) -> _Reach:
+    kept = rule.keep_free if isinstance(rule, Headroom) else None
+    kinds = tuple(kept.wanted) if kept else ("",)
+    dates = _dates(rule.valid_from, rule.valid_to)
+    return _Reach(where, (kinds, rule.cluster, rule.node_pool), *dates)
 
 
 def _dates(start: date | None, end: date | None) -> tuple[date, date]:
@@ -142,7 +174,7 @@ def _without_cluster(
     names = {name for cluster in known for name in cluster if name}
     shown = sorted(cluster[1] or cluster[0] for cluster in known)
     for where, patterns, start, end in _on_clusters(config):
-        if start >= next_month(month) or end <= first_day(month) or start >= end:
+        if not _in_month(start, end, month):
             continue
         if not any(fnmatchcase(name, pattern) for name in names for pattern in patterns):
             yield _finding(
@@ -151,6 +183,32 @@ def _without_cluster(
                 f"no cluster matches {choice(patterns)}",
                 f"Clusters of the month: {_few(shown) or 'none'}.",
             )
+
+
+def _in_month(start: date, end: date, month: str) -> bool:
+    return start < next_month(month) and end > first_day(month) and start < end
+
+
+def _without_pool(
+    config: Config, pools: set[tuple[str, str | None, str | None]], month: str
+) -> Iterator[dict[str, str | None]]:
+    for where, rule in _on_pools(config):
+        held = [pool for *names, pool in pools if _names_any(rule.cluster, names)]
+        dates = _dates(rule.valid_from, rule.valid_to)
+        if "*" in rule.node_pool or not held or not _in_month(*dates, month):
+            continue
+        if not any(_names_any(rule.node_pool, [pool]) for pool in held):
+            yield _finding(
+                where,
+                f"a node pool of its clusters in {month}",
+                f"no node pool matches {choice(rule.node_pool)}",
+                f"Node pools there: {_few(sorted({pool for pool in held if pool})) or 'none'}.",
+            )
+
+
+def _names_any(patterns: Iterable[str], names: Iterable[str | None]) -> bool:
+    found = [name for name in names if name]
+    return any(fnmatchcase(name, pattern) for name in found for pattern in patterns)
 
 
 def _on_clusters(config: Config) -> Iterator[tuple[str, tuple[str, ...], date, date]]:
@@ -163,6 +221,8 @@ def _on_clusters(config: Config) -> Iterator[tuple[str, tuple[str, ...], date, d
     for index, headroom in enumerate(config.headroom):
         dates = _dates(headroom.valid_from, headroom.valid_to)
         yield f"headroom[{index}]", headroom.cluster, *dates
+    for index, pool in enumerate(config.node_pools):
+        yield f"node_pool[{index}]", pool.cluster, *_dates(pool.valid_from, pool.valid_to)
     for index, operator in enumerate(config.operators):
         yield f"operator[{index}]", operator.cluster, *_dates(None, None)
     for index, system in enumerate(config.system):

@@ -358,8 +358,8 @@ BREAKS: dict[str, Sequence[tuple[str, Findings]]] = {
                 (
                     "error",
                     "node-1, 2026-10-01, cpu",
-                    "a system_overhead/node_reserve row: 1.000000000000 is reserved",
-                    "idle of 8.000000000000 and no such row",
+                    "node reserve apart from idle: 1.000000000000 of 4.000000000000",
+                    "0.000000000000 apart, 8.000000000000 stood idle",
                     None,
                 )
             ],
@@ -726,7 +726,32 @@ def test_an_unknown_node_reserve_is_said_once_per_cluster() -> None:
         idle("1", resource_id="disk", resource_kind="storage"),
         idle("1", cluster_id="b", allocatable_quantity=Decimal(4)),
     ]
-    known = "unknown: what kubelet and system reserve stands in idle"
+    unknown = "unknown: 3.000000000000 USD of idle includes what kubelet and system reserve"
     assert found(book(rows), "reserve_unknown") == [
-        ("info", "2 nodes", "allocatable capacity of every node", known, None)
+        ("info", "2 nodes", "allocatable capacity of every node", unknown, None)
     ]
+
+
+@pytest.mark.parametrize(
+    ("left", "apart", "kept_free", "fires"),
+    [
+        ("1.5", "2.5", "0", False),
+        ("0.5", "2.5", "1", False),
+        ("1.500000002", "2.499999998", "0", True),
+        ("0", "1", "0", False),
+        ("0.2", "0.8", "0", True),
+        ("-1", "0", "0", False),
+    ],
+)
+def test_as_much_of_a_reserve_is_apart_as_stood_idle(
+    left: str, apart: str, kept_free: str, fires: bool
+) -> None:
+    """A node of 10 USD, a quarter of which cannot be allocated."""
+    used = str(10 - Decimal(left) - Decimal(apart) - Decimal(kept_free))
+    rows = [
+        workload("A", used),
+        idle(left, capacity_quantity=Decimal(96), allocatable_quantity=Decimal(72)),
+        charge(apart, row_kind="system_overhead", reason="node_reserve"),
+        charge(kept_free, row_kind="headroom", reason="policy"),
+    ]
+    assert bool(found(book(rows), "promise_6_idle")) == fires

@@ -7,6 +7,8 @@ from typing import Any
 import polars as pl
 import pytest
 
+from pipelines import rules
+from pipelines.config import Config
 from tests.node_rows import (
     DAY,
     allocatable,
@@ -212,3 +214,79 @@ def test_negative_idle_is_not_made_worse() -> None:
     found = applied(rows, headroom=[policy(cpu="10%")])
     assert headroom(found) == []
     assert [row[0] for row in findings(found)] == ["headroom_short"]
+
+
+# ---------------------------------------------------------------- rules that reach no node
+
+
+POOLS = [("arn:shop", "shop-eu", "general"), ("arn:shop", "shop-eu", None), ("arn:ml", "ml", "gpu")]
+
+
+def told(*tables: Any, **more: Any) -> list[tuple[Any, ...]]:
+    """What is said of these [[headroom]] tables in October, and of [[node_pool]]."""
+    source = {"id": "aws-prod", "provider": "aws", "dataset": "cur2", "location": "exports"}
+    decided = Config.model_validate({"source": [source], "headroom": tables, **more})
+    clusters = [(cluster, name) for cluster, name, _ in POOLS]
+    found = [
+        *rules.unused_rules(decided, clusters, "2026-10"),
+        *rules.unused_pools(decided, POOLS, "2026-10"),
+    ]
+    return [(row["rule"], row["where"], row["actual"], row["hint"]) for row in found]
+
+
+def kept_free(**cells: Any) -> dict[str, Any]:
+    return {"keep_free": {"cpu": "10%"}} | cells
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        kept_free(),
+        kept_free(node_pool=["gen*"]),
+        kept_free(node_pool=["gen*", "*"]),
+        kept_free(cluster=["ml"], node_pool=["gpu"]),
+        kept_free(cluster=["arn:ml"], node_pool=["g?u"]),
+        kept_free(node_pool=["spot"], valid_to="2026-10-01"),
+        kept_free(node_pool=["spot"], valid_from="2026-11-01"),
+    ],
+)
+def test_a_policy_that_reaches_a_node_or_another_month_is_no_finding(table: Any) -> None:
+    assert told(table) == []
+
+
+def test_a_node_pool_that_no_node_is_in() -> None:
+    shop = kept_free(cluster=["shop-*"], node_pool=["gpu", "spot"])
+    gone = kept_free(cluster=["gone"], node_pool=["gpu"])
+    sized = {"cluster": ["ml"], "node_pool": ["general"], "min_nodes": 2}
+    assert told(shop, gone, node_pool=[sized]) == [
+        (
+            "rule_never_applies",
+            "headroom[1]",
+            "no cluster matches 'gone'",
+            "Clusters of the month: ml, shop-eu.",
+        ),
+        (
+            "rule_never_applies",
+            "headroom[0]",
+            "no node pool matches 'gpu' or 'spot'",
+            "Node pools there: general.",
+        ),
+        (
+            "rule_never_applies",
+            "node_pool[0]",
+            "no node pool matches 'general'",
+            "Node pools there: gpu.",
+        ),
+    ]
+
+
+def test_a_policy_behind_a_wider_one_for_the_same_resource() -> None:
+    both = {"keep_free": {"cpu": "10%", "memory": "4GiB"}}
+    narrow = kept_free(cluster=["shop-eu"], node_pool=["general"])
+    pods = {"placeholder_pods": {"namespace": ["over*"]}}
+    assert told(pods, narrow, both) == []
+    assert [row[1:3] for row in told(both, narrow)] == [
+        ("headroom[1]", "all are taken by headroom[0]")
+    ]
+    sizes = [{"min_nodes": 1}, {"min_nodes": 2, "cluster": ["shop-eu"]}]
+    assert [row[1] for row in told(node_pool=sizes)] == ["node_pool[1]"]

@@ -1,32 +1,24 @@
 -- reserve_unknown: idle of a cluster still holds what its nodes reserve for themselves.
 --
--- reads    charges, settings
--- returns  findings columns; one info per cluster with idle nodes whose reserve is unknown; none
---          where the provider sets the reserve apart itself
-WITH
-reserved AS (
-    SELECT DISTINCT
-        provider,
-        cluster_id
-    FROM charges
-    WHERE reason = 'node_reserve' AND provider_class IS NOT NULL
-)
-
+-- reads    unknown_reserves, settings
+-- returns  findings columns; one info per cluster and currency with idle nodes whose reserve is
+--          unknown, and the idle that includes it; none where the provider sets it apart itself
 SELECT
     settings.billing_period,
     'reserve_unknown' AS rule,
     'info' AS severity,
-    charges.provider,
-    charges.cluster_id,
-    count(DISTINCT charges.resource_id) || ' nodes' AS "where",
+    unknown_reserves.provider,
+    unknown_reserves.cluster_id,
+    count(DISTINCT unknown_reserves.resource_id) || ' nodes' AS "where",
     'allocatable capacity of every node' AS expected,
-    'unknown: what kubelet and system reserve stands in idle' AS actual,
-    'kubectl get nodes -o json shows it: status.capacity less status.allocatable' AS hint
-FROM charges
+    'unknown: ' || coalesce(
+        sum(unknown_reserves.idle) FILTER (WHERE unknown_reserves.idle > 0), 0
+    ) || ' ' || unknown_reserves.billing_currency
+    || ' of idle includes what kubelet and system reserve' AS actual,
+    'kubectl get nodes -o json shows it: save what it prints, and name the file under [[nodes]]'
+        AS hint
+FROM unknown_reserves
 CROSS JOIN settings
-ANTI JOIN reserved USING (provider, cluster_id)
-WHERE
-    charges.row_kind = 'idle'
-    AND charges.resource_kind IN ('cpu', 'memory', 'gpu', 'compute')
-    AND charges.allocatable_quantity IS NULL
-GROUP BY settings.billing_period, charges.provider, charges.cluster_id
+GROUP BY
+    settings.billing_period, unknown_reserves.provider, unknown_reserves.cluster_id,
+    unknown_reserves.billing_currency

@@ -39,6 +39,10 @@ SELECT
     nullif(concat_ws(
         '; ',
         CASE
+            WHEN in_force.holds_reserve
+                THEN 'includes what the nodes reserve for themselves, which is unknown'
+        END,
+        CASE
             WHEN in_force.weighed_by <> in_force.method
                 THEN
                     'nobody who takes part has a value of the metric: distributed by fallback '
