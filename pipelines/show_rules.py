@@ -124,13 +124,20 @@ def period(entry: Entry) -> str:
     return f"until {last}" if last else "always"
 
 
-def _foot(entries: list[Entry], year: Year, today: date, at: str) -> Iterator[Text]:
-    first, last = year[0], year[1] - ONE_DAY
-    yield Text(
-        f"{TODAY[0]} holds today, {today}; a sign for each month of the fiscal year "
-        f"{first:%Y-%m} to {last:%Y-%m}",
-        style="dim",
-    )
+class _Legend:
+    """What the signs mean."""
+
+    def __init__(self, year: Year, today: date) -> None:
+        self.months = f"the fiscal year {year[0]:%Y-%m} to {year[1] - ONE_DAY:%Y-%m}"
+        self.today = today
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        mark = TODAY[options.ascii_only]
+        yield Text(f"{mark} holds today, {self.today}; one sign a month of {self.months}", "dim")
+
+
+def _foot(entries: list[Entry], year: Year, today: date, at: str) -> Iterator[RenderableType]:
+    yield _Legend(year, today)
     days = sorted({day for entry in entries for day in turns_inside(entry, year)})
     if days:
         month = f"{days[-1]:%Y-%m}"
