@@ -49,10 +49,23 @@ cluster = ["*"]
 # [[system]]
 # namespace = ["kube-system", "monitoring"]
 
-# Pods that only hold capacity free for peaks.
+# Pods that only hold capacity free for peaks, and what a policy keeps free.
 # [[headroom]]
 # cluster = ["*"]
 # placeholder_pods = { namespace = ["overprovisioning"] }
+# [[headroom]]
+# cluster = ["*"]
+# keep_free = { cpu = "10%", memory = "4GiB" }
+
+# What nodes can allocate; without it, what the nodes of AWS reserve for themselves stands in idle.
+#   kubectl get nodes -o json > nodes/NAME-$(date -u +%F).json
+# [[nodes]]
+# path = "nodes/*.json"
+
+# What keeps a node pool from getting smaller, so that `leerlauf idle` can say so.
+# [[node_pool]]
+# node_pool = ["general"]
+# min_nodes = 2
 
 # ------------------------------------------------ who bears the rest; the first match wins
 
@@ -61,7 +74,7 @@ cluster = ["*"]
 [[allocation_rule]]
 id = "start"
 kinds = ["idle", "headroom", "system_overhead", "cluster_fee", "shared"]
-method = "none"  # none | proportional | even
+method = "none"  # none | proportional | even | metric | fixed
 """
 
 
