@@ -31,7 +31,14 @@ def _number(value: Any) -> Any:
     return value if isinstance(value, bool) else str(value)
 
 
-Share = Annotated[Decimal, BeforeValidator(_number), Field(gt=0, lt=10**12)]
+def _no_folder(value: Any) -> Any:
+    """Refuse the empty name, which would be the folder of the file."""
+    if value == "":
+        raise mistake("the name of a file", "''")
+    return value
+
+
+Share = Annotated[Decimal, BeforeValidator(_number), Field(gt=0, lt=10**12, decimal_places=12)]
 
 
 class TeamRule(Dated):
@@ -158,7 +165,7 @@ class AllocationRule(Dated):
     cluster: Globs = ("*",)
     teams: Names | None = None
     except_: Annotated[Names | None, Field(alias="except")] = None
-    metric_file: Path | None = None
+    metric_file: Annotated[Path | None, BeforeValidator(_no_folder)] = None
     metric: Name | None = None
     fallback: Literal["none", "proportional", "even"] | None = None
     shares: dict[Name, Share] | None = None

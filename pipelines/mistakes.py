@@ -18,10 +18,16 @@ LONGEST_VALUE = 80
 EXPECTED = {
     "string_type": "text in quotes",
     "path_type": "text in quotes",
+    "dict_type": "a table",
+    "decimal_type": "a number",
+    "decimal_parsing": "a number",
+    "decimal_max_places": "at most {decimal_places} decimal places",
+    "finite_number": "a number",
     "int_type": "a whole number",
     "byte_size": "a number of bytes such as '200GB'",
     "byte_size_unit": "a number of bytes such as '200GB'",
     "greater_than": "more than {gt}",
+    "less_than": "less than {lt}",
     "literal_error": "{expected}",
     "tuple_type": "a list",
     "greater_than_equal": "{ge} or more",
@@ -106,6 +112,8 @@ def _values(tables: Any, name: str) -> list[Any]:
 
 def _problem(details: ErrorDetails, model: type[BaseModel], file: str) -> ConfigurationError:
     place, context = details["loc"], details.get("ctx", {})
+    if place[-1:] == ("[key]",):  # a name in a table of the user's own names
+        place = place[:-2]
     where = f"{file}: {key(place)}" if place else file
     if details["type"] == "extra_forbidden":
         return _unknown_key(place, model, where)

@@ -2,12 +2,24 @@
 
 import json
 from datetime import date
+from decimal import Decimal
 from pathlib import Path
 
 import pytest
 
 from connectors.base import ExportSource
 from pipelines import config, fetching, periods
+from pipelines.decisions import (
+    AllocationRule,
+    Headroom,
+    KeepFree,
+    NodePool,
+    Nodes,
+    Operator,
+    PlaceholderPods,
+    System,
+    TeamRule,
+)
 from pipelines.errors import ConfigurationError, SeveralError
 from pipelines.rules import unused_rules
 from pipelines.sources import ClusterPlace, Source
@@ -147,6 +159,8 @@ def test_the_shortest_file_has_every_default(tmp_path: Path) -> None:
         "operator": [],
         "system": [{"namespace": list(config.SYSTEM_NAMESPACES), "cluster": ["*"]}],
         "headroom": [],
+        "nodes": [],
+        "node_pool": [],
         "allocation_rule": [],
     }
 
@@ -158,7 +172,7 @@ labels = ["app.kubernetes.io/name"]
 
 [report]
 cost_view = "billed"
-charge_basis = "provider"
+charge_basis = "request"
 fiscal_year_start = 4
 locale = "de"
 
@@ -189,6 +203,41 @@ namespace = "kube-system"
 cluster = "shop-*"
 placeholder_pods = { namespace = "overprovisioning" }
 
+[[headroom]]
+cluster = "prod-*"
+node_pool = ["web", "batch-*"]
+keep_free = { cpu = "10%", memory = "4GiB", gpu = "1", compute = "0%" }
+scope = "node_pool"
+valid_from = 2026-01-01
+
+[[nodes]]
+path = "nodes/*.json"
+
+[[nodes]]
+path = ["/nodes/a.csv", "../b.json"]
+
+[[node_pool]]
+cluster = "shop-*"
+node_pool = "web"
+min_nodes = 3
+valid_to = 2027-01-01
+
+[[allocation_rule]]
+id = "egress-2026"
+kinds = "shared"
+method = "metric"
+metric_file = "metrics/egress.csv"
+metric = "egress"
+fallback = "even"
+teams = "payments"
+
+[[allocation_rule]]
+id = "fees-2026"
+kinds = "cluster_fee"
+method = "fixed"
+shares = { payments = 60, "data science" = 39.9, ops = "0.1" }
+except = ["platform", "lab"]
+
 [[allocation_rule]]
 id = "idle-2026"
 kinds = ["idle", "headroom"]
@@ -205,7 +254,9 @@ def test_every_key_is_read(tmp_path: Path) -> None:
     assert read_config.lake == config.LakeTable(
         path=tmp_path.parent / "lake", labels=("app.kubernetes.io/name",)
     )
-    assert read_config.report == config.Report(cost_view="billed", fiscal_year_start=4, locale="de")
+    assert read_config.report == config.Report(
+        cost_view="billed", charge_basis="request", fiscal_year_start=4, locale="de"
+    )
     assert read_config.sources == (
         Source(
             id="prod",
@@ -216,8 +267,8 @@ def test_every_key_is_read(tmp_path: Path) -> None:
         ),
     )
     assert read_config.team_rules == (
-        config.TeamRule(label="team"),
-        config.TeamRule(
+        TeamRule(label="team"),
+        TeamRule(
             team="payments",
             namespace=("checkout", "pay-*"),
             cluster=("shop-*",),
@@ -225,16 +276,61 @@ def test_every_key_is_read(tmp_path: Path) -> None:
             valid_to=date(2027, 1, 1),
         ),
     )
-    assert read_config.operators == (config.Operator(team="platform", cluster=("*",)),)
-    assert read_config.system == (config.System(namespace=("kube-system",)),)
+    assert read_config.operators == (Operator(team="platform", cluster=("*",)),)
+    assert read_config.system == (System(namespace=("kube-system",)),)
+
+
+def test_every_key_of_a_decision_about_nodes_is_read(tmp_path: Path) -> None:
+    read_config = read(tmp_path, FULL)
     assert read_config.headroom == (
-        config.Headroom(
+        Headroom(
             cluster=("shop-*",),
-            placeholder_pods=config.PlaceholderPods(namespace=("overprovisioning",)),
+            placeholder_pods=PlaceholderPods(namespace=("overprovisioning",)),
+        ),
+        Headroom(
+            cluster=("prod-*",),
+            node_pool=("web", "batch-*"),
+            keep_free=KeepFree(cpu="10%", memory="4GiB", gpu="1", compute="0%"),
+            scope="node_pool",
+            valid_from=date(2026, 1, 1),
         ),
     )
-    assert read_config.allocation_rules == (
-        config.AllocationRule(
+    assert read_config.nodes == (
+        Nodes(path=(f"{tmp_path}/nodes/*.json",)),
+        Nodes(path=("/nodes/a.csv", f"{tmp_path.parent}/b.json")),
+    )
+    assert read_config.node_pools == (
+        NodePool(cluster=("shop-*",), node_pool=("web",), min_nodes=3, valid_to=date(2027, 1, 1)),
+    )
+
+
+def test_every_key_of_an_allocation_rule_is_read(tmp_path: Path) -> None:
+    assert read(tmp_path, FULL).allocation_rules == (
+        AllocationRule.model_validate(
+            {
+                "id": "egress-2026",
+                "kinds": ("shared",),
+                "method": "metric",
+                "metric_file": tmp_path / "metrics" / "egress.csv",
+                "metric": "egress",
+                "fallback": "even",
+                "teams": ("payments",),
+            }
+        ),
+        AllocationRule.model_validate(
+            {
+                "id": "fees-2026",
+                "kinds": ("cluster_fee",),
+                "method": "fixed",
+                "shares": {
+                    "payments": Decimal(60),
+                    "data science": Decimal("39.9"),
+                    "ops": Decimal("0.1"),
+                },
+                "except": ("platform", "lab"),
+            }
+        ),
+        AllocationRule(
             id="idle-2026",
             kinds=("idle", "headroom"),
             method="proportional",
@@ -273,7 +369,17 @@ METRIC = (
     "export show its type."
 )
 WHO_SPLITS = "Name who split the cost of the clusters, the preferred first; the README tells how."
-RULE_KEYS = "id, kinds, method, scope, by, cluster, valid_from, valid_to"
+TABLES = (
+    "lake, report, source, team_rule, operator, system, headroom, nodes, node_pool, allocation_rule"
+)
+RULE_KEYS = (
+    "id, kinds, method, scope, by, cluster, teams, except, metric_file, metric, fallback, shares, "
+    "valid_from, valid_to"
+)
+HEADROOM_KEYS = "cluster, placeholder_pods, node_pool, keep_free, scope, valid_from, valid_to"
+CPU = "0% to 100%, or CPUs such as '500m' or '2'"
+MEMORY = "0% to 100%, or memory with its unit such as '4GiB' or '512Mi'"
+EITHER = "either `placeholder_pods` or `keep_free`"
 KINDS = "'idle', 'headroom', 'system_overhead', 'cluster_fee' or 'shared'"
 WRONG, UNKNOWN, MISSING = "wrong value", "unknown key", "missing key"
 
@@ -301,13 +407,23 @@ def rule(extra: str) -> str:
     return SOURCE + RULE + second
 
 
+def fixed(shares: str) -> str:
+    """Return a file whose second allocation rule is of method `fixed`."""
+    return rule(f"method = 'fixed'\nshares = {{ {shares} }}")
+
+
+def headroom(lines: str) -> str:
+    """Return a file with one table of headroom."""
+    return f"{SOURCE}[[headroom]]\n{lines}"
+
+
 CASES: dict[str, tuple[str, Message]] = {
     "unknown table": (
         SOURCE + "[lakes]\npath = 'x'",
         (
             UNKNOWN,
             "leerlauf.toml: lakes",
-            "lake, report, source, team_rule, operator, system, headroom, allocation_rule",
+            TABLES,
             "lakes",
             "Did you mean `lake`?",
         ),
@@ -512,28 +628,50 @@ CASES: dict[str, tuple[str, Message]] = {
             "",
         ),
     ),
-    "nodes": (
-        SOURCE + "[[nodes]]\npath = 'nodes/*.json'",
+    "nodes without a path": (
+        SOURCE + "[[nodes]]",
+        (MISSING, "leerlauf.toml: nodes[0].path", "path", "nothing", ""),
+    ),
+    "nodes of no path": (
+        SOURCE + "[[nodes]]\npath = []",
+        (WRONG, "leerlauf.toml: nodes[0].path", "at least one", "an empty list", ""),
+    ),
+    "nodes of an empty path": (
+        SOURCE + "[[nodes]]\npath = ['nodes/*.json', '']",
+        (WRONG, "leerlauf.toml: nodes[0].path[1]", "a name", "''", ""),
+    ),
+    "node pool of less than nothing": (
+        SOURCE + "[[node_pool]]\nmin_nodes = -1",
+        (WRONG, "leerlauf.toml: node_pool[0].min_nodes", "0 or more", "-1", ""),
+    ),
+    "node pool in parts": (
+        SOURCE + "[[node_pool]]\nmin_nodes = 1.5",
+        (WRONG, "leerlauf.toml: node_pool[0].min_nodes", "a whole number", "1.5", ""),
+    ),
+    "node pool without a number": (
+        SOURCE + "[[node_pool]]\nnode_pool = 'web'",
+        (MISSING, "leerlauf.toml: node_pool[0].min_nodes", "min_nodes", "nothing", ""),
+    ),
+    "node pool of no name": (
+        SOURCE + "[[node_pool]]\nmin_nodes = 1\nnode_pool = ''",
         (
-            "nodes is not built yet",
-            "leerlauf.toml: nodes",
-            "lake, report, source, team_rule, operator, system, headroom, allocation_rule",
-            "nodes",
-            (
-                "This version knows: lake, report, source, team_rule, operator, system, headroom, "
-                "allocation_rule."
-            ),
+            *(WRONG, "leerlauf.toml: node_pool[0].node_pool[0]"),
+            *("a name or a pattern of *, ? and [..]", "''", ""),
+        ),
+    ),
+    "unknown key of a node pool": (
+        SOURCE + "[[node_pool]]\nmin_nodes = 1\nmax_nodes = 3",
+        (
+            UNKNOWN,
+            "leerlauf.toml: node_pool[0].max_nodes",
+            "cluster, node_pool, min_nodes, valid_from, valid_to",
+            "max_nodes",
+            "Did you mean `min_nodes`?",
         ),
     ),
     "charge basis": (
-        SOURCE + "[report]\ncharge_basis = 'request'",
-        (
-            WRONG,
-            "leerlauf.toml: report.charge_basis",
-            "'provider'",
-            "'request'",
-            "This version charges what the provider split; charging by request comes later.",
-        ),
+        SOURCE + "[report]\ncharge_basis = 'usage'",
+        (WRONG, "leerlauf.toml: report.charge_basis", "'provider' or 'request'", "'usage'", ""),
     ),
     "cost view": (
         SOURCE + "[report]\ncost_view = 'list'",
@@ -597,14 +735,97 @@ CASES: dict[str, tuple[str, Message]] = {
         rule("cluster = []"),
         (WRONG, "leerlauf.toml: allocation_rule[1].cluster", "at least one", "an empty list", ""),
     ),
-    "headroom that is kept free": (
-        SOURCE + "[[headroom]]\nplaceholder_pods = {namespace = 'x'}\nkeep_free = {cpu = '10%'}",
+    "headroom of both sources": (
+        headroom("placeholder_pods = { namespace = 'x' }\nkeep_free = { cpu = '10%' }"),
+        (WRONG, "leerlauf.toml: headroom[0]", EITHER, "both", "Give each its own [[headroom]]."),
+    ),
+    "headroom of no source": (
+        headroom("cluster = 'x'"),
+        (WRONG, "leerlauf.toml: headroom[0]", EITHER, "neither", ""),
+    ),
+    "headroom of no resource": (
+        headroom("keep_free = {}"),
         (
-            "keep_free is not built yet",
-            "leerlauf.toml: headroom[0].keep_free",
-            "cluster, placeholder_pods, valid_from, valid_to",
-            "keep_free",
-            "This version knows: cluster, placeholder_pods, valid_from, valid_to.",
+            *(WRONG, "leerlauf.toml: headroom[0].keep_free"),
+            *("at least one of 'cpu', 'memory', 'gpu' or 'compute'", "nothing", ""),
+        ),
+    ),
+    "headroom of an unknown resource": (
+        headroom("keep_free = { cpus = '10%' }"),
+        (
+            *(UNKNOWN, "leerlauf.toml: headroom[0].keep_free.cpus"),
+            *("cpu, memory, gpu, compute", "cpus", "Did you mean `cpu`?"),
+        ),
+    ),
+    "more than all": (
+        headroom("keep_free = { cpu = '101%' }"),
+        (WRONG, "leerlauf.toml: headroom[0].keep_free.cpu", CPU, "'101%'", ""),
+    ),
+    "less than nothing": (
+        headroom("keep_free = { cpu = '-500m' }"),
+        (WRONG, "leerlauf.toml: headroom[0].keep_free.cpu", CPU, "'-500m'", ""),
+    ),
+    "less than no percent": (
+        headroom("keep_free = { memory = '-1%' }"),
+        (WRONG, "leerlauf.toml: headroom[0].keep_free.memory", MEMORY, "'-1%'", ""),
+    ),
+    "memory without a unit": (
+        headroom("keep_free = { memory = '4' }"),
+        (WRONG, "leerlauf.toml: headroom[0].keep_free.memory", MEMORY, "'4'", ""),
+    ),
+    "memory in no unit of Kubernetes": (
+        headroom("keep_free = { memory = '4GB' }"),
+        (WRONG, "leerlauf.toml: headroom[0].keep_free.memory", MEMORY, "'4GB'", ""),
+    ),
+    "CPUs as a number": (
+        headroom("keep_free = { cpu = 2 }"),
+        (WRONG, "leerlauf.toml: headroom[0].keep_free.cpu", "text in quotes", "2", ""),
+    ),
+    "CPUs in words": (
+        headroom("keep_free = { cpu = 'two' }"),
+        (WRONG, "leerlauf.toml: headroom[0].keep_free.cpu", CPU, "'two'", ""),
+    ),
+    "GPUs in words": (
+        headroom("keep_free = { gpu = 'all' }"),
+        (
+            *(WRONG, "leerlauf.toml: headroom[0].keep_free.gpu"),
+            *("0% to 100%, or GPUs such as '1'", "'all'", ""),
+        ),
+    ),
+    "nodes as a number": (
+        headroom("keep_free = { compute = '2' }"),
+        (WRONG, "leerlauf.toml: headroom[0].keep_free.compute", "0% to 100%", "'2'", ""),
+    ),
+    "headroom of an unknown scope": (
+        headroom("keep_free = { cpu = '10%' }\nscope = 'pod'"),
+        (
+            *(WRONG, "leerlauf.toml: headroom[0].scope"),
+            *("'node', 'node_pool' or 'cluster'", "'pod'", ""),
+        ),
+    ),
+    "headroom of no node pool": (
+        headroom("keep_free = { cpu = '10%' }\nnode_pool = []"),
+        (WRONG, "leerlauf.toml: headroom[0].node_pool", "at least one", "an empty list", ""),
+    ),
+    "a scope of placeholder pods": (
+        headroom("placeholder_pods = { namespace = 'x' }\nscope = 'cluster'"),
+        (
+            *(WRONG, "leerlauf.toml: headroom[0]"),
+            *("no `scope` beside `placeholder_pods`", "`scope`", ""),
+        ),
+    ),
+    "a node pool of placeholder pods": (
+        headroom("placeholder_pods = { namespace = 'x' }\nnode_pool = 'web'"),
+        (
+            *(WRONG, "leerlauf.toml: headroom[0]"),
+            *("no `node_pool` beside `placeholder_pods`", "`node_pool`", ""),
+        ),
+    ),
+    "unknown key of headroom": (
+        headroom("keep_fre = { cpu = '10%' }\nplaceholder_pods = { namespace = 'x' }"),
+        (
+            *(UNKNOWN, "leerlauf.toml: headroom[0].keep_fre"),
+            *(HEADROOM_KEYS, "keep_fre", "Did you mean `keep_free`?"),
         ),
     ),
     "kind of a team": (
@@ -645,24 +866,147 @@ CASES: dict[str, tuple[str, Message]] = {
         (WRONG, "leerlauf.toml: allocation_rule[1].kinds", KINDS, "'waste'", ""),
     ),
     "method": (
-        rule("method = 'metric'"),
+        rule("method = 'usage'"),
         (
             WRONG,
             "leerlauf.toml: allocation_rule[1].method",
-            "'even', 'none' or 'proportional'",
-            "'metric'",
+            "'even', 'fixed', 'metric', 'none' or 'proportional'",
+            "'usage'",
             "`leerlauf methods` shows what each method does.",
         ),
     ),
-    "key of a method that comes later": (
+    "shares of another method": (
         rule("shares = { a = 60, b = 40 }"),
         (
-            "shares is not built yet",
-            "leerlauf.toml: allocation_rule[1].shares",
-            RULE_KEYS,
-            "shares",
-            f"This version knows: {RULE_KEYS}.",
+            *(WRONG, "leerlauf.toml: allocation_rule[1]"),
+            *("`shares` only with method = 'fixed'", "'even'", ""),
         ),
+    ),
+    "fixed without shares": (
+        rule("method = 'fixed'"),
+        (
+            *(WRONG, "leerlauf.toml: allocation_rule[1]"),
+            *("`shares` beside method = 'fixed'", "nothing", ""),
+        ),
+    ),
+    "fixed with no share": (
+        rule("method = 'fixed'\nshares = {}"),
+        (
+            *(WRONG, "leerlauf.toml: allocation_rule[1]"),
+            *("`shares` beside method = 'fixed'", "nothing", ""),
+        ),
+    ),
+    "a share of nothing": (
+        fixed("a = 0"),
+        (WRONG, "leerlauf.toml: allocation_rule[1].shares.a", "more than 0", "0", ""),
+    ),
+    "a share below nothing": (
+        fixed("a = 60, b = -40"),
+        (WRONG, "leerlauf.toml: allocation_rule[1].shares.b", "more than 0", "-40", ""),
+    ),
+    "a share in words": (
+        fixed("a = 'half'"),
+        (WRONG, "leerlauf.toml: allocation_rule[1].shares.a", "a number", "'half'", ""),
+    ),
+    "a share that is no number": (
+        fixed("a = nan"),
+        (WRONG, "leerlauf.toml: allocation_rule[1].shares.a", "a number", "'nan'", ""),
+    ),
+    "a share without end": (
+        fixed("a = inf"),
+        (WRONG, "leerlauf.toml: allocation_rule[1].shares.a", "a number", "'inf'", ""),
+    ),
+    "a share that is true": (
+        fixed("a = true"),
+        (WRONG, "leerlauf.toml: allocation_rule[1].shares.a", "a number", "True", ""),
+    ),
+    "a share too small": (
+        fixed("a = 1e-13"),
+        (
+            *(WRONG, "leerlauf.toml: allocation_rule[1].shares.a"),
+            *("at most 12 decimal places", "1e-13", ""),
+        ),
+    ),
+    "a share too large": (
+        fixed("a = 1000000000000"),
+        (
+            *(WRONG, "leerlauf.toml: allocation_rule[1].shares.a"),
+            *("less than 1000000000000", "1000000000000", ""),
+        ),
+    ),
+    "a share of nobody": (
+        fixed("'' = 1"),
+        (WRONG, "leerlauf.toml: allocation_rule[1].shares", "a name", "''", ""),
+    ),
+    "shares in a list": (
+        rule("method = 'fixed'\nshares = [60, 40]"),
+        (WRONG, "leerlauf.toml: allocation_rule[1].shares", "a table", "a list of 2", ""),
+    ),
+    "metric file of another method": (
+        rule("metric_file = 'egress.csv'"),
+        (
+            *(WRONG, "leerlauf.toml: allocation_rule[1]"),
+            *("`metric_file` only with method = 'metric'", "'even'", ""),
+        ),
+    ),
+    "metric of another method": (
+        rule("metric = 'egress'"),
+        (
+            *(WRONG, "leerlauf.toml: allocation_rule[1]"),
+            *("`metric` only with method = 'metric'", "'even'", ""),
+        ),
+    ),
+    "fallback of another method": (
+        rule("fallback = 'even'"),
+        (
+            *(WRONG, "leerlauf.toml: allocation_rule[1]"),
+            *("`fallback` only with method = 'metric'", "'even'", ""),
+        ),
+    ),
+    "metric without a file": (
+        rule("method = 'metric'"),
+        (
+            *(WRONG, "leerlauf.toml: allocation_rule[1]"),
+            *("`metric_file` beside method = 'metric'", "nothing", ""),
+        ),
+    ),
+    "metric file of no name": (
+        rule("method = 'metric'\nmetric_file = ''"),
+        (
+            *(WRONG, "leerlauf.toml: allocation_rule[1].metric_file"),
+            *("the name of a file", "''", ""),
+        ),
+    ),
+    "metric file as a number": (
+        rule("method = 'metric'\nmetric_file = 1"),
+        (WRONG, "leerlauf.toml: allocation_rule[1].metric_file", "text in quotes", "1", ""),
+    ),
+    "metric of no name": (
+        rule("method = 'metric'\nmetric_file = 'egress.csv'\nmetric = ' '"),
+        (WRONG, "leerlauf.toml: allocation_rule[1].metric", "a name", "' '", ""),
+    ),
+    "fallback that needs more": (
+        rule("method = 'metric'\nmetric_file = 'egress.csv'\nfallback = 'fixed'"),
+        (
+            *(WRONG, "leerlauf.toml: allocation_rule[1].fallback"),
+            *("'none', 'proportional' or 'even'", "'fixed'", ""),
+        ),
+    ),
+    "no team": (
+        rule("teams = []"),
+        (WRONG, "leerlauf.toml: allocation_rule[1].teams", "at least one", "an empty list", ""),
+    ),
+    "a team of no name": (
+        rule("teams = ['a', '']"),
+        (WRONG, "leerlauf.toml: allocation_rule[1].teams[1]", "a name", "''", ""),
+    ),
+    "nobody left out": (
+        rule("except = []"),
+        (WRONG, "leerlauf.toml: allocation_rule[1].except", "at least one", "an empty list", ""),
+    ),
+    "a number left out": (
+        rule("except = 1"),
+        (WRONG, "leerlauf.toml: allocation_rule[1].except", "a list", "1", ""),
     ),
     "scope": (
         rule("scope = 'pod'"),
@@ -740,6 +1084,27 @@ def test_a_file_that_is_not_toml(tmp_path: Path) -> None:
     ]
 
 
+def test_a_provider_without_requests_cannot_be_charged_by_them(tmp_path: Path) -> None:
+    by_request = "[report]\ncharge_basis = 'request'"
+    fetching.refuse_what_sources_lack(read(tmp_path, SOURCE + by_request), "2026-10")
+    fetching.refuse_what_sources_lack(read(tmp_path, gcp(by_request)), "2026-10")
+    refused = read(tmp_path, azure("metric = 'amortized'\n" + by_request))
+    with pytest.raises(ConfigurationError) as raised:
+        fetching.refuse_what_sources_lack(refused, "2026-10")
+    error = raised.value
+    assert (error.what, error.where, error.expected, error.got, error.hint) == (
+        (
+            "source prod cannot be charged by request: "
+            "AKS splits cost by max(request, usage) and delivers no requests"
+        ),
+        "[report] charge_basis",
+        "provider",
+        "request",
+        "set charge_basis to provider, or run prod with a file of its own",
+    )
+    assert error.exit_code == 2
+
+
 # ---------------------------------------------------------------------------------------------
 # Months
 # ---------------------------------------------------------------------------------------------
@@ -798,6 +1163,7 @@ def never(folder: Path, rules: list[dict[str, str]], table: str = "allocation_ru
 
 
 TAKEN = "all are taken by allocation_rule[0] (r0)"
+SECOND = "allocation_rule[1] (r1)"
 SHADOWS: dict[str, tuple[list[dict[str, str]], list[str]]] = {
     "the same again": ([{}, {}], [f"allocation_rule[1] (r1): {TAKEN}"]),
     "a name inside a pattern": (
@@ -819,6 +1185,18 @@ SHADOWS: dict[str, tuple[list[dict[str, str]], list[str]]] = {
                 "allocation_rule[0] (r0)"
             )
         ],
+    ),
+    "for some teams, after all": (
+        [{}, {"teams": "'ads'"}],
+        [f"allocation_rule[1] (r1): {TAKEN}"],
+    ),
+    "for all, after some teams": (
+        [{"teams": "'ads'"}, {"except": "'web'"}, {}],
+        [f"allocation_rule[1] (r1): {TAKEN}", f"allocation_rule[2] (r2): {TAKEN}, {SECOND}"],
+    ),
+    "another method": (
+        [{}, {"method": "'fixed'", "shares": "{ ads = 1 }"}],
+        [f"allocation_rule[1] (r1): {TAKEN}"],
     ),
     "later": ([{"valid_to": "2026-06-01"}, {"valid_from": "2026-01-01"}], []),
     "inside": (
