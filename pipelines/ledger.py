@@ -63,6 +63,11 @@ RECONCILIATION = (
     Step("bridges", "reconcile/bridges"),
     Step("reconciliation", "publish/reconciliation"),
 )
+MONTH = (
+    Step("cluster_quantities", "reconcile/cluster_quantities"),
+    Step("cluster_months", "reconcile/cluster_months"),
+)
+CHANGES = (Step("team_changes", "reconcile/team_changes"),)
 
 
 def build(con: duckdb.DuckDBPyConnection) -> None:
@@ -76,6 +81,8 @@ def build(con: duckdb.DuckDBPyConnection) -> None:
     _run(con, POSTINGS)  # 5. methods give weights, one query gives money
     _run(con, STATEMENTS)  # 6. lines, rounded so that sums hold
     _run(con, RECONCILIATION)  # 7. the provider's idle against ours
+    summarise(con)
+    _run(con, CHANGES)
     _collect_findings(con)  # 8. what a person must know, the broken promises among it
 
 
@@ -88,6 +95,15 @@ def distribute(con: duckdb.DuckDBPyConnection) -> None:
     _run(con, VIEWS)
     _make_pools(con)
     _run(con, tuple(RULES_ALONE if step.relation == "variants" else step for step in POSTINGS))
+
+
+def summarise(con: duckdb.DuckDBPyConnection) -> None:
+    """Leave `cluster_months` in `con`: what another month of a cluster is compared with.
+
+    Reads the views, `postings` and, of `allocation_rules`, id, scope and by.
+    """
+    define_macros(con)
+    _run(con, MONTH)
 
 
 def broken_promises(con: duckdb.DuckDBPyConnection) -> list[dict[str, object]]:

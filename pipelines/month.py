@@ -20,6 +20,7 @@ from connectors.base import Progress as Copying
 from connectors.base import silent
 from pipelines import (
     inventory,
+    last_month,
     ledger,
     loading,
     metrics,
@@ -99,13 +100,15 @@ def run(
             with clock.stage("ledger"):
                 rule_changes.add_findings(con, config, month, lake)
                 loading.load(con, config, month, sliced, measured.values)
+                last_run = last_month.load(con, lake, month)
                 ledger.build(con)
             with clock.stage("write"):
                 files = _write(con, fetched, month, staged)
             broken = ledger.broken_promises(con)
             record = recording.record(con, config, written, clock.started_at, fetched, files)
             read = (*inventories.files, *measured.files)
-            record = record.model_copy(update={"timings": clock.timings, "side_files": read})
+            known = {"timings": clock.timings, "side_files": read, "last_run": last_run}
+            record = record.model_copy(update=known)
         if broken:
             lake.note(record.model_copy(update={"status": "failed", "tables": {}}))
             return Outcome(record.model_copy(update={"status": "failed"}), broken)

@@ -64,8 +64,8 @@ class TableFile(_Part):
 class RunRecord(_Part):
     """One run. `tables` names every file it wrote, `timings` are seconds for each stage.
 
-    side_files: inventories and metric files, read where they lie and not copied; records of
-    older versions name none.
+    side_files: inventories and metric files, read where they lie and not copied; last_run: the
+    run of the month before that findings compared with. Records of older versions name neither.
     """
 
     run: str
@@ -81,6 +81,7 @@ class RunRecord(_Part):
     configuration: dict[str, Any]
     inputs: tuple[Input, ...]
     side_files: tuple[InputFile, ...] = ()
+    last_run: str | None = None
     counts: dict[str, int]
     totals: tuple[Total, ...]
     timings: dict[str, float]

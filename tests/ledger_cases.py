@@ -39,6 +39,13 @@ SHAPES = {
     "metric_values": "position INTEGER, charge_date DATE, cluster VARCHAR, team VARCHAR, "
     "value DECIMAL(38, 12)",
     "operators": "position INTEGER, team VARCHAR, cluster VARCHAR[]",
+    "last_clusters": "billing_period VARCHAR, cost_view VARCHAR, charge_basis VARCHAR, "
+    "provider VARCHAR, cluster_id VARCHAR, billing_currency VARCHAR, bill DECIMAL(38, 12), "
+    "day_count BIGINT, idle_ratio DOUBLE, requested_cpu DECIMAL(38, 12), "
+    "requested_memory DECIMAL(38, 12), requested_gpu DECIMAL(38, 12), used_cpu DECIMAL(38, 12), "
+    "used_memory DECIMAL(38, 12), idle_rules VARCHAR[], is_weighed BOOLEAN, is_by_cost BOOLEAN",
+    "last_teams": "provider VARCHAR, cluster_id VARCHAR, billing_currency VARCHAR, team VARCHAR, "
+    "workload DECIMAL(38, 12), idle DECIMAL(38, 12), headroom DECIMAL(38, 12)",
 }
 
 
@@ -105,9 +112,7 @@ def rule(name: str, method: str, *kinds: str, **columns: Any) -> Row:
 
 def shares(**of_teams: str | int) -> Row:
     """Return what method `fixed` needs: the share of each team."""
-    return {
-        "shares": [{"team": team, "share": Decimal(share)} for team, share in of_teams.items()]
-    }
+    return {"shares": [{"team": team, "share": Decimal(share)} for team, share in of_teams.items()]}
 
 
 def measured(team: str | None, value: str | int, **columns: Any) -> Row:
