@@ -279,7 +279,7 @@ def test_values_of_sql_keep_their_digits(value: object, expected: object) -> Non
 
 def test_methods_speak_for_themselves() -> None:
     rows = printed(machine.methods(reference.methods()))["rows"]
-    assert [row["method"] for row in rows] == ["even", "none", "proportional"]
+    assert [row["method"] for row in rows] == ["even", "fixed", "metric", "none", "proportional"]
     assert rows[0] == {
         "method": "even",
         "does": "every participant carries the same part.",

@@ -3,7 +3,8 @@
 -- reads    participants
 -- returns  distribution, claimant, weight   one row each that has a value; 0 or more
 -- use it when   the cost follows something that is measured: traffic, requests, log volume
--- unfair when   what is measured causes no cost: idle follows what is requested, not what is used
+-- unfair when   what is measured does not cause the cost: idle follows what is requested, not
+--               what is used
 SELECT
     distribution,
     claimant,
