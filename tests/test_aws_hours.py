@@ -195,10 +195,19 @@ def test_causes_never_change_what_is_idle() -> None:
 
 
 def test_net_amounts_are_those_of_the_month() -> None:
-    net = {"split_line_item_net_split_cost": 0.01, "split_line_item_net_unused_cost": 0.08}
-    low = {"split_line_item_net_split_cost": 0.005, "split_line_item_net_unused_cost": 0.03}
-    rows = [node(net_unblended_cost=0.125), quiet(0)[0] | net, quiet(0)[1] | low]
-    assert idle(of(*rows)) == {("unrequested", "empty_node"): ("0.08", "2")}
+    def net(rows: Sequence[Row]) -> list[Row]:
+        """Rows with half of each amount after discounts."""
+        halves = {
+            f"split_line_item_net_{name}": f"split_line_item_{name}"
+            for name in ("split_cost", "unused_cost")
+        }
+        return [row | {name: row[of] / 2 for name, of in halves.items()} for row in rows]
+
+    rows = [*nodes(2, net_unblended_cost=0.065), *net(busy(0)), *net(quiet(1))]
+    assert idle(of(*rows)) == {
+        ("unrequested", None): ("0.03375", "2"),
+        ("unrequested", "empty_node"): ("0.0405", "2"),
+    }
 
 
 def test_billed_hours_of_nodes_are_those_of_their_capacity() -> None:

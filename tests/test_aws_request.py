@@ -157,15 +157,17 @@ def test_the_invoice_follows_requests_also_where_the_amortised_cost_is_zero() ->
 
 
 def test_list_prices_are_by_request_too() -> None:
+    # Nobody tells the list price of the second hour, which is empty.
     listed = {
         f"split_line_item_public_on_demand_{name}": 2 * pl.col(f"split_line_item_{name}")
         for name in ("split_cost", "unused_cost")
     }
-    file = raw(node(), *web(requested=0.5, used=1.0)).with_columns(**listed)
+    file = raw(node(0), node(1), *web(requested=0.5, used=1.0)).with_columns(**listed)
     slices = sliced(file, charge_basis="request").slices.filter(resource_kind="cpu")
-    assert dict(slices.select("row_kind", "list_cost").iter_rows()) == {
-        "workload": Decimal("0.045"),
-        "idle": Decimal("0.135"),
+    assert dict(slices.select("reason", "list_cost").iter_rows()) == {
+        None: Decimal("0.045"),
+        "unrequested": Decimal("0.135"),
+        "empty_node": None,
     }
 
 

@@ -90,9 +90,7 @@ def _off_total() -> pl.Expr:
 def _off_rate() -> pl.Expr:
     """What the spread of the rates amounts to, at most all that is unused."""
     spread = (pl.col("rate_from") - pl.col("rate_to")) * _double("charged_quantity")
-    is_spread = (pl.col("rate_from") > pl.col("rate_to")) & (_double("charged_quantity") > 0)
-    most = pl.min_horizontal(spread, _double("gross_unused").abs())
-    return pl.when(is_spread).then(most).otherwise(0.0)
+    return pl.min_horizontal(spread, _double("gross_unused").abs())
 
 
 def _double(name: str) -> pl.Expr:

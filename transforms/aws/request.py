@@ -83,7 +83,7 @@ def notices(slices: pl.DataFrame, context: Context) -> Iterator[Notice]:
 
 
 def _parts(slices: pl.DataFrame) -> pl.DataFrame:
-    """Add up each resource of nodes with pods; NULL where the size of a node is not known."""
+    """Add up each resource of nodes with pods; capacity is 0 where no size is known."""
     is_unrequested = pl.col("reason") == "unrequested"
     capacity = pl.col("capacity_quantity")
     return (
@@ -95,7 +95,6 @@ def _parts(slices: pl.DataFrame) -> pl.DataFrame:
             list_cost_of_all=pl.col("list_cost").sum(),
             capacity=capacity.sum(),
             used_capacity=capacity.filter(is_unrequested).sum(),
-            is_known=capacity.filter(~_IS_POD).is_not_null().all(),
             has_pods=_IS_POD.any(),
         )
         .filter("has_pods")
@@ -104,5 +103,4 @@ def _parts(slices: pl.DataFrame) -> pl.DataFrame:
 
 
 def _unpriced(parts: pl.DataFrame) -> pl.DataFrame:
-    is_priced = pl.col("is_known") & (pl.col("capacity") > zero())
-    return parts.filter(~is_priced).select(KEY).unique()
+    return parts.filter(pl.col("capacity") <= zero()).select(KEY).unique()
