@@ -76,7 +76,7 @@ def charge(cost: str | Decimal | None, **columns: Any) -> Row:
     }
     if columns.get("row_kind") == "idle":
         row |= {"reason": "unrequested", "provider_class": "unused_cost", "split_source": None}
-        row |= {"cause": "rest"}
+        row |= {"cause": "rest", "allocatable_quantity": Decimal(1)}  # the reserve is known
     return row | columns
 
 

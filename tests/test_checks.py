@@ -712,24 +712,44 @@ def test_a_bridge_from_a_split_with_money_of_its_own_may_leave_more() -> None:
 
 def test_a_reserve_that_the_provider_sets_apart_is_known() -> None:
     ours = charge("1", row_kind="system_overhead", reason="node_reserve")
-    rows = [idle("1", resource_id="i-1"), ours]
+    rows = [idle("1", resource_id="i-1", allocatable_quantity=None), ours]
     assert len(found(book(rows), "reserve_unknown")) == 1
     assert found(book([*rows, ours | {"provider_class": "reserved"}]), "reserve_unknown") == []
 
 
 def test_an_unknown_node_reserve_is_said_once_per_cluster() -> None:
+    unknown: Row = {"allocatable_quantity": None}
     rows = [
-        idle("1", resource_id="i-1"),
-        idle("1", resource_id="i-2"),
-        idle("1", resource_id="i-2", resource_kind="memory"),
-        idle("1", resource_id="i-3", allocatable_quantity=Decimal(4)),
-        idle("1", resource_id="disk", resource_kind="storage"),
-        idle("1", cluster_id="b", allocatable_quantity=Decimal(4)),
+        idle("1", resource_id="i-1", **unknown),
+        idle("1", resource_id="i-2", **unknown),
+        idle("1", resource_id="i-2", resource_kind="memory", **unknown),
+        idle("1", resource_id="i-3"),
+        idle("1", resource_id="i-3", reason="empty_node", **unknown),
+        idle("1", resource_id="disk", resource_kind="storage", **unknown),
+        idle("1", cluster_id="b"),
     ]
-    unknown = "unknown: 3.000000000000 USD of idle includes what kubelet and system reserve"
+    actual = "unknown: 3.000000000000 USD of idle includes what kubelet and system reserve"
     assert found(book(rows), "reserve_unknown") == [
-        ("info", "2 nodes", "allocatable capacity of every node", unknown, None)
+        ("info", "2 nodes", "allocatable capacity of every node", actual, None)
     ]
+
+
+def test_a_posting_of_idle_says_that_it_includes_an_unknown_reserve() -> None:
+    unknown: Row = {"allocatable_quantity": None}
+    rows = [
+        workload("A", "1"),
+        idle("1", resource_id="i-1", **unknown),
+        idle("2", resource_id="i-2"),
+        idle("1", resource_id="i-2", reason="empty_node", **unknown),
+        idle("1", resource_id="i-1", resource_kind="memory", charge_period_start=DAY),
+        idle("1", resource_id="i-1", node_name=None, resource_kind="gpu", **unknown),
+        idle("1", resource_id="disk", resource_kind="storage", **unknown),
+    ]
+    note = "includes what the nodes reserve for themselves, which is unknown"
+    told = book(rows).execute(
+        "SELECT resource_kind, reason FROM postings WHERE contains(note, $1) ORDER BY ALL", [note]
+    )
+    assert told.fetchall() == [("cpu", "unrequested"), ("gpu", "unrequested")]
 
 
 @pytest.mark.parametrize(
