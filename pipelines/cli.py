@@ -172,6 +172,22 @@ def compare(
 
 
 @app.command()
+def idle(
+    month: MonthArgument,
+    config: ConfigOption = None,
+    lake: LakeOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Show why capacity stood idle, where and when, and which lever belongs to it.
+
+    Example: leerlauf idle 2026-10
+    """
+    from pipelines import commands_idle
+
+    commands_idle.idle(month, config, lake, as_json=json)
+
+
+@app.command()
 def variance(
     older: Annotated[str, typer.Argument(metavar="MONTH", help="The older month, YYYY-MM.")],
     newer: Annotated[str, typer.Argument(metavar="MONTH", help="The newer month, YYYY-MM.")],

@@ -10,6 +10,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, Field, create_model
 
 from pipelines.objects_base import Amount, Known, Object, Rows
+from pipelines.objects_idle import Idle
 from pipelines.objects_rules import Rules, Variance
 from pipelines.objects_setup import Examination, Fetch, Inspection
 from transforms.schema import COLUMNS, DAY, MONEY, TABLES, TEXT
@@ -215,6 +216,7 @@ OBJECTS: dict[str, type[BaseModel]] = {
     "run": Result,
     "reconcile": Result,
     "compare": Comparison,
+    "idle": Idle,
     "variance": Variance,
     "explain": Explanation,
     "rules": Rules,

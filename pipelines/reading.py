@@ -32,6 +32,8 @@ class Month:
 
     record: RunRecord
     clusters: list[Row]
+    causes: list[Row]
+    """What stood idle in each cluster, by cause, the largest amount first."""
     outside: list[Row]
     teams: list[Row]
     comparison: list[Row]
@@ -47,6 +49,7 @@ def month(con: duckdb.DuckDBPyConnection, record: RunRecord) -> Month:
     return Month(
         record=record,
         clusters=rows(con, queries.read("read/clusters")),
+        causes=rows(con, queries.read("read/causes")),
         outside=rows(con, queries.read("read/outside")),
         teams=rows(con, f"FROM statements ORDER BY {LINES}"),
         comparison=rows(con, f"FROM comparison ORDER BY {LINES}, {METHODS}"),

@@ -52,7 +52,7 @@ def console(*, stderr: bool = False) -> Console:
 
 def summary(month: Month, at: str = "") -> RenderableType:
     """Return a month by the rules in force: clusters, statements, the rest of the bill."""
-    return _page(month, statements, outside(month), at)
+    return _page(month, statements, [*outside(month), *_why(month, at)], at)
 
 
 def reconciliation(month: Month, at: str = "") -> RenderableType:
@@ -75,6 +75,7 @@ def tour(month: Month, file: Path, lake: Path | None) -> RenderableType:
     steps.add_column(overflow="fold")
     for command, why in (
         (f"leerlauf reconcile {period} {at}", "how the bill leads to the idle"),
+        (f"leerlauf idle {period} {at}", "why there is idle, and which lever belongs to it"),
         (f"leerlauf explain {quote(team)} {period} {at}", "where a team's figure comes from"),
         (f'leerlauf sql "FROM idle_ratio" {at}', "your own questions, in SQL"),
         (f"leerlauf run {period} {again}", f"again, after a change of {file}"),
@@ -92,17 +93,26 @@ def failure(findings: list[Row]) -> RenderableType:
 
 def _page(month: Month, detail: Detail, rest: Iterable[RenderableType], at: str) -> RenderableType:
     """Return a page: each cluster with its detail, then what is not part of a cluster."""
-    lines: list[RenderableType] = [_head(month), *overview(month)]
+    lines: list[RenderableType] = [head(month), *overview(month)]
     for cluster in month.clusters:
         lines += [Text(""), Block(month, cluster), *detail(month, cluster)]
     return Group(*lines, *rest, *_findings(month.findings, at), Text(""), _foot(month))
 
 
-def _head(month: Month) -> Text:
+def head(month: Month) -> Text:
+    """Return which month it is, how final, and which cost and charge are counted."""
     first = date.fromisoformat(f"{month.record.billing_period}-01")
     view = COST_VIEW[month.record.configuration["report"]["cost_view"]]
     how = f"   {month.record.month_status}, {view}, split as the provider charged it"
     return Text.assemble((f"{first:%B %Y}", "bold"), (how, "dim"))
+
+
+def _why(month: Month, at: str) -> Iterator[Text]:
+    """Yield which command tells more of the idle, where there is any."""
+    if month.causes:
+        told = f"leerlauf idle {month.record.billing_period} {at}".rstrip()
+        yield Text("")
+        yield Text.assemble("Why capacity stood idle, where and when:  ", (told, "bold"))
 
 
 def _foot(month: Month) -> Text:

@@ -144,12 +144,13 @@ def ratio(cluster: Row) -> Text:
 
 
 class Block:
-    """A cluster: its name, its bill as a bar, and what the bar is made of."""
+    """A cluster: its name, its bill as a bar, what the bar is made of, and why there is idle."""
 
     def __init__(self, month: Month, cluster: Row) -> None:
         self.cluster, self.places = cluster, places(month, cluster)
         self.kinds = shares(month, cluster)
         self.bill = total_of(self.kinds)
+        self.causes = [row for row in month.causes if of_cluster(row) == of_cluster(cluster)]
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         yield title(self.cluster, options.max_width)
@@ -169,6 +170,18 @@ class Block:
             idle_ratio.append(" of what nodes cost", style="dim")
         table.add_row("", Text("bill", style="bold"), bill, currency, idle_ratio)
         yield table
+        yield from self._why()
+
+    def _why(self) -> Iterator[Text]:
+        """Yield why there was idle, where there was."""
+        idle = sum((row["amount"] for row in self.causes), Decimal(0))
+        parts = [
+            f"{(row['cause'] or UNKNOWN).replace('_', ' ')} {percent(row['amount'], idle)}"
+            for row in self.causes
+            if row["amount"]
+        ]
+        if idle > 0:
+            yield Text(f"   idle: {', '.join(parts)}", style="dim")
 
 
 # ---------------------------------------------------------------------------------------------

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
 
+import duckdb
 import pytest
 
 from pipelines import cli, ledger, reading
@@ -38,6 +39,11 @@ def month_of(
     """Return the month of these normalised rows, as a command would read it."""
     con = cases.ledger(rows, *rules, findings=findings)
     ledger.build(con)
+    return month_in(con)
+
+
+def month_in(con: duckdb.DuckDBPyConnection) -> Month:
+    """Return the month of a ledger that is built."""
     errors = con.sql("FROM findings SELECT count_if(severity = 'error')").fetchall()[0][0]
     configuration = {
         "report": {"cost_view": "effective", "charge_basis": "provider"},
@@ -55,7 +61,7 @@ def small_month() -> Month:
             cases.workload("search", "1"),
             cases.workload(None, "0.5", resource_kind="memory"),
             cases.idle("2"),
-            cases.charge("0.25", row_kind="idle", reason="empty_node"),
+            cases.charge("0.25", row_kind="idle", reason="empty_node", cause="empty_node"),
             cases.charge("0.1", row_kind="headroom", reason="placeholder_pods"),
             cases.charge("0.2", row_kind="system_overhead", reason="system_namespace"),
             cases.charge("73", row_kind="cluster_fee", reason="control_plane", **DIRECT),

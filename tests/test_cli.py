@@ -8,6 +8,8 @@ import pty
 import re
 import subprocess
 import sys
+from collections import defaultdict
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +21,7 @@ from pipelines.lake import Lake
 from pipelines.objects import OBJECTS
 from tests.conftest import ROOT
 from tests.small_month import Said, said
+from transforms.schema import CAUSES
 
 MONTH = "2026-10"
 COMMANDS = [
@@ -29,6 +32,7 @@ COMMANDS = [
     "run",
     "reconcile",
     "compare",
+    "idle",
     "variance",
     "explain",
     "rules",
@@ -84,7 +88,7 @@ def leerlauf(folder: Path, *arguments: str, stdin: Any = subprocess.DEVNULL) -> 
 def test_the_demo_shows_the_worked_example_under_each_method(demo: Path) -> None:
     shown = [line.rstrip() for line in (demo / "demo.txt").read_text("utf-8").splitlines()]
     start = next(n for n, line in enumerate(shown) if line.startswith("worked-example  aws"))
-    assert shown[start + 1 : start + 19] == [
+    assert shown[start + 1 : start + 20] == [
         "█" * 47 + "░" * 33,
         "█  workload          98.48  58.7 %  what the pods of the teams cost",
         "░  idle              69.42  41.3 %  capacity that nobody asked for",
@@ -94,6 +98,7 @@ def test_the_demo_shows_the_worked_example_under_each_method(demo: Path) -> None
         "▀  shared             0.00   0.0 %  load balancers, network, logs",
         "╱  unattributed       0.00   0.0 %  nobody can say whose it is",
         "   bill             167.90     USD  idle ratio 41.3 % of what nodes cost",
+        "   idle: rest 100.0 %",
         "",
         "who pays, in USD, by the method for idle and headroom   * in force",
         "                                         proportional   proportional",
@@ -105,7 +110,7 @@ def test_the_demo_shows_the_worked_example_under_each_method(demo: Path) -> None
         "platform (operator)    69.42     0.00            0.00           0.00",
     ]
     assert "The books balance: every row of the bill has one place." in shown
-    assert shown[-8] == "  leerlauf reconcile 2026-10 --config leerlauf-demo/leerlauf.toml"
+    assert shown[-10] == "  leerlauf reconcile 2026-10 --config leerlauf-demo/leerlauf.toml"
 
 
 def test_the_demo_lives_in_one_folder(demo: Path) -> None:
@@ -213,7 +218,7 @@ def test_compare_has_the_golden_figures(lake: Path, capsys: pytest.CaptureFixtur
     }
 
 
-@pytest.mark.parametrize("command", ["reconcile", "compare"])
+@pytest.mark.parametrize("command", ["reconcile", "compare", "idle"])
 def test_a_month_that_was_never_run(
     lake: Path, capsys: pytest.CaptureFixture[str], command: str
 ) -> None:
@@ -226,7 +231,7 @@ def test_a_month_that_was_never_run(
 def test_pages_name_commands_for_the_lake_they_show(
     lake: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for command in ("reconcile", "compare"):
+    for command in ("reconcile", "compare", "idle"):
         told = said(capsys, command, MONTH, "--lake", lake).out
         assert f"--lake{lake}" in "".join(told.split())
 
@@ -245,7 +250,8 @@ def test_the_wrong_folder_is_told_where_to_go(
 
 
 @pytest.mark.parametrize(
-    "words", [("reconcile", MONTH), ("explain", "A", MONTH), ("sql", "FROM bill")]
+    "words",
+    [("reconcile", MONTH), ("idle", MONTH), ("explain", "A", MONTH), ("sql", "FROM bill")],
 )
 def test_no_lake_in_the_wrong_folder(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], words: tuple[str, ...]
@@ -266,6 +272,52 @@ def test_findings_of_the_month_decide_the_exit_code_of_every_reader(
     for command in ("reconcile", "compare"):
         read = said(capsys, command, MONTH, "--lake", lake, "--json")
         assert (read.code, json.loads(read.out)["status"]) == (1, "findings")
+
+
+# ---------------------------------------------------------------------------------------------
+# Idle
+# ---------------------------------------------------------------------------------------------
+
+
+def test_idle_adds_up_to_what_the_clusters_show(
+    lake: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    told = said(capsys, "idle", MONTH, "--lake", lake, "--json")
+    whole = json.loads(said(capsys, "reconcile", MONTH, "--lake", lake, "--json").out)
+    sums: dict[tuple[str, str], Decimal] = defaultdict(Decimal)
+    rows = json.loads(told.out)["rows"]
+    for row in rows:
+        sums[row["cluster_id"], row["billing_currency"]] += Decimal(row["amount"])
+    assert (told.code, told.err, len(sums)) == (0, "", 12)
+    for cluster in whole["clusters"]:
+        key = cluster["cluster_id"], cluster["billing_currency"]
+        assert Decimal(cluster["idle"] or 0) == sums[key]
+    assert {row["cause"] for row in rows} <= set(CAUSES)
+    assert {row["pricing_category"] for row in rows} >= {"Standard", "Dynamic", "Committed"}
+
+
+def test_idle_answers_how_much_why_where_and_when(
+    lake: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    told = said(capsys, "idle", MONTH, "--lake", lake)
+    shown = [line.rstrip() for line in told.out.splitlines()]
+    start = next(n for n, line in enumerate(shown) if line.startswith("worked-example  aws"))
+    start = next(n for n in range(start, len(shown)) if shown[n].startswith("idle 69.42 USD"))
+    assert (told.code, told.err) == (0, "")
+    assert shown[start : start + 12] == [
+        "idle 69.42 USD   idle ratio 41.3 % of what nodes cost",
+        "why",
+        "rest  69.42  100.0 %  Check requests and the autoscaler's headroom; rightsize or",
+        "                      commit to what must stay.",
+        "where, and how it was bought",
+        "node pool  not known                 69.42  100.0 %",
+        "node       ip-10-9-0-1.ec2.internal  69.42  100.0 %",
+        "resource   cpu                       43.59   62.8 %",
+        "           memory                    25.83   37.2 %",
+        "bought     on demand                 69.42  100.0 %",
+        "day        ██████████████████████████████▄  1 to 31; most on day 1: 2.28",
+        "reserve    still in this idle, of 1 nodes: nobody says what they can allocate",
+    ]
 
 
 # ---------------------------------------------------------------------------------------------
@@ -497,10 +549,11 @@ def test_progress_goes_to_a_terminal_only(
 def test_methods_are_listed_with_what_is_unfair(capsys: pytest.CaptureFixture[str]) -> None:
     listed = said(capsys, "methods")
     assert (listed.code, listed.err) == (0, "")
-    assert re.findall(r"^\w+", listed.out, re.MULTILINE) == ["even", "none", "proportional"]
-    assert listed.out.count("unfair when") == 3
+    methods = ["even", "fixed", "metric", "none", "proportional"]
+    assert re.findall(r"^\w+", listed.out, re.MULTILINE) == methods
+    assert listed.out.count("unfair when") == 5
     rows = json.loads(said(capsys, "methods", "--json").out)["rows"]
-    assert [row["method"] for row in rows] == ["even", "none", "proportional"]
+    assert [row["method"] for row in rows] == methods
 
 
 def test_the_schema_shows_tables_and_system_namespaces(

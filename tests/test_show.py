@@ -60,6 +60,25 @@ def test_a_cluster_is_a_bar_and_what_it_is_made_of(month: Month) -> None:
     ]
 
 
+def test_below_a_cluster_stands_why_there_was_idle(month: Month) -> None:
+    told = "   idle: rest 88.9 %, empty node 11.1 %"
+    assert [line for line in lines(show.summary(month)) if line.startswith("   idle:")] == [told]
+    rows = [workload("a", "1"), idle("3", cause="scale_down_wait"), idle("0", cause="rest")]
+    assert "   idle: scale down wait 100.0 %" in lines(show.summary(month_of(rows)))
+    for cost in ("-1", "0"):
+        shown = lines(show.summary(month_of([workload("a", "1"), idle(cost)])))
+        assert not any(line.startswith("   idle:") for line in shown)
+
+
+def test_the_summary_says_which_command_tells_more_of_idle(month: Month) -> None:
+    told = "Why capacity stood idle, where and when:  leerlauf idle 2026-10 --lake l"
+    shown = lines(show.summary(month, "--lake l"))
+    assert shown.index(told) < shown.index("What you should know")
+    assert not any(
+        "idle 2026" in line for line in lines(show.summary(month_of([workload("a", "1")])))
+    )
+
+
 def test_what_cannot_be_known_is_a_word(month: Month) -> None:
     shown = lines(show.summary(month))
     assert between(shown, "arn:aws:eks:eu-central-1:111111111111:cluster/dark", "   bill")[2:5] == [
@@ -262,6 +281,8 @@ def test_the_demo_says_where_to_go_next(month: Month) -> None:
     assert shown[shown.index("Where to go next") + 1 :] == [
         "  leerlauf reconcile 2026-10 --config leerlauf-demo/leerlauf.toml",
         "    how the bill leads to the idle",
+        "  leerlauf idle 2026-10 --config leerlauf-demo/leerlauf.toml",
+        "    why there is idle, and which lever belongs to it",
         "  leerlauf explain payments 2026-10 --config leerlauf-demo/leerlauf.toml",
         "    where a team's figure comes from",
         '  leerlauf sql "FROM idle_ratio" --config leerlauf-demo/leerlauf.toml',

@@ -2,7 +2,8 @@
 --
 -- reads    charges
 -- returns  provider, cluster_id, billing_currency, part (the name of a column), word (its value;
---          NULL where it is not known), amount; of each part the largest amount first
+--          NULL where it is not known), amount; of each part the largest amount first. A cause
+--          of storage is told apart: `rest of disks`
 -- promise  the amounts of each part add up to the cluster's idle
 WITH
 parts AS (
@@ -15,7 +16,7 @@ parts AS (
             'cause', 'node_pool', 'node_name', 'resource_kind', 'pricing_category', 'charge_date'
         ]) AS part,
         unnest([
-            cause,
+            if(resource_kind = 'storage', cause || ' of disks', cause),
             node_pool,
             node_name,
             resource_kind,
