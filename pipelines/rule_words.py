@@ -107,6 +107,8 @@ def became(kind: str, before: str, after: str) -> str:
     was, now = before.split(", "), after.split(", ")
     while was[1:] and now[1:] and was[0] == now[0]:
         was, now = was[1:], now[1:]
+    while was[1:] and now[1:] and was[-1] == now[-1]:
+        was, now = was[:-1], now[:-1]
     return f"{kind.replace('_', ' ')} is now {', '.join(now)} instead of {', '.join(was)}"
 
 

@@ -29,8 +29,6 @@ HEADINGS = {
     "rule_change": "rule\nchange",
     "corrections": "correc-\ntions",
 }
-FEWEST = 2
-"""How many parts are shown apart on the narrowest terminal."""
 WIDEST_SENTENCE = 600
 
 
@@ -89,17 +87,17 @@ class _Moves:
         for apart in range(len(by_size), -1, -1):
             table = self._table(by_size[:apart], by_size[apart:])
             room = console.measure(table, options=options.update(width=10 * options.max_width))
-            if room.maximum <= options.max_width or apart <= FEWEST:
+            if room.maximum <= options.max_width or apart == 0:
                 yield table
                 return
 
     def _table(self, apart: Sequence[str], rest: Sequence[str]) -> Table:
         """Return the table with a column for each part in `apart`, and one for all of `rest`."""
         columns = {HEADINGS[part]: [part] for part in PARTS if part in apart}
-        columns |= {"other\nparts": list(rest)} if rest else {}
+        columns |= {"other\nparts" if apart else "moved": list(rest)} if rest else {}
         operator = self.variance.operators[key_of(self.lines[0])]
         table = sum_table()
-        table.add_column("", footer="all", overflow="ellipsis", no_wrap=True)
+        table.add_column("", footer="all", overflow="fold")
         older, newer = (self._totals(index) for index in (0, 1))
         self._column(table, self.variance.months[0], older)
         for heading, parts in columns.items():
@@ -135,28 +133,43 @@ def _restated(variance: Variance, lines: list[Line]) -> Iterator[RenderableType]
         return
     yield Text("")
     yield Text(f"restated, in {lines[0].place.billing_currency}", style="dim")
-    yield _both(variance, lines)
+    yield _Restated(variance, lines)
     for reason in reasons:
         yield Text(f"unknown: {clean(reason, WIDEST_SENTENCE)}", style="yellow")
 
 
-def _both(variance: Variance, lines: list[Line]) -> Table:
-    """Return both months by their own rules and by those of the other month."""
-    operator, digits = variance.operators[key_of(lines[0])], places(variance, lines[0])
-    others = {(one.month, one.line): one.other for one in variance.totals}
-    table = Table(box=box.SIMPLE, show_edge=False, pad_edge=False)
-    table.add_column("", overflow="ellipsis", no_wrap=True)
-    columns: list[list[Decimal | None]] = []
-    for index, month in enumerate(variance.months):
-        other = variance.months[1 - index]
-        for heading in (month, f"{month} by\nrules of {other}"):
+class _Restated:
+    """Both months by their own rules, where there is room, and by those of the other month."""
+
+    def __init__(self, variance: Variance, lines: list[Line]) -> None:
+        self.variance, self.lines = variance, lines
+        self.digits = places(variance, lines[0])
+        self.others = {(one.month, one.line): one.other for one in variance.totals}
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        whole = self._table(with_own=True)
+        room = console.measure(whole, options=options.update(width=10 * options.max_width))
+        yield whole if room.maximum <= options.max_width else self._table(with_own=False)
+
+    def _table(self, *, with_own: bool) -> Table:
+        table = Table(box=box.SIMPLE, show_edge=False, pad_edge=False)
+        table.add_column("", overflow="fold")
+        columns: list[list[Decimal | None]] = []
+        for heading, column in self._columns(with_own=with_own):
             table.add_column(heading, justify="right", no_wrap=True)
-        statements = variance.statements[index]
-        columns.append([statements.get(line, Statement()).rounded for line in lines])
-        columns.append(_rounded([others.get((month, line), Decimal(0)) for line in lines], digits))
-    for line, *row in zip(lines, *columns, strict=True):
-        table.add_row(team(line.team, operator), *(money(cell, digits) for cell in row))
-    return table
+            columns.append(column)
+        operator = self.variance.operators[key_of(self.lines[0])]
+        for line, *row in zip(self.lines, *columns, strict=True):
+            table.add_row(team(line.team, operator), *(money(cell, self.digits) for cell in row))
+        return table
+
+    def _columns(self, *, with_own: bool) -> Iterator[tuple[str, list[Decimal | None]]]:
+        months = self.variance.months
+        for month, other, found in zip(months, months[::-1], self.variance.statements, strict=True):
+            if with_own:
+                yield month, [found.get(line, Statement()).rounded for line in self.lines]
+            restated = [self.others.get((month, line), Decimal(0)) for line in self.lines]
+            yield f"{month} by\nrules of\n{other}", _rounded(restated, self.digits)
 
 
 def _rounded(amounts: Iterable[Decimal | None], digits: int) -> list[Decimal | None]:

@@ -23,13 +23,14 @@ exact fractions, rounded half-even to quanta once; what rounding leaves is in th
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import NamedTuple
 
 from pipelines.variance_figures import CORRECTIONS, Bill, Figures, Line, Place, Statement, in_order
 from pipelines.variance_parts import Idle, IdleParts, Weights, Workload, dearer, idle, workload
+from transforms.schema import CLUSTER_KINDS
 
 PARTS = (
     "own_requests",
@@ -87,8 +88,7 @@ class Around:
 class Move:
     """The seven parts of one line, in quanta, and what they were made from.
 
-    kinds: the change of each of OTHER_KINDS. charged: what of the rule change is workload, which
-    other rules charge to another team.
+    kinds: the change of each of OTHER_KINDS. by_rules: the rule change, by kind.
     """
 
     parts: Mapping[str, int]
@@ -96,7 +96,7 @@ class Move:
     weights: Weights
     idle: IdleParts
     kinds: Mapping[str, int]
-    charged: int
+    by_rules: Mapping[str, int]
     around: Around
 
 
@@ -172,6 +172,7 @@ def _move(pair: Pair, line: Line, work: Workload, weights: Weights, around: Arou
     kinds = {
         kind: pair.moved.kind(line, kind) - pair.fixed.kind(line, kind) for kind in OTHER_KINDS
     }
+    by_rules = {kind: _by_rules(pair, line, kind) for kind in CLUSTER_KINDS}
     was, now = (statements.get(line, NOTHING) for statements in pair.statements)
     parts = {
         "own_requests": work.own + shared.own,
@@ -179,18 +180,19 @@ def _move(pair: Pair, line: Line, work: Workload, weights: Weights, around: Arou
         "idle_volume": shared.volume,
         "others": shared.others,
         "headroom_and_overhead": sum(kinds.values()),
-        "rule_change": _by_rules(pair, lambda figures: figures.regular(line)),
+        "rule_change": sum(by_rules.values()),
         "corrections": _corrections(pair.newer, line, now) - _corrections(pair.older, line, was),
     }
     if sum(parts.values()) != now.total - was.total:
         raise PartsDoNotAddUpError(f"{line}: {parts} for {now.total - was.total} quanta")
-    charged = _by_rules(pair, lambda figures: figures.kind(line, "workload"))
-    return Move(parts, work, weights, shared, kinds, charged, around)
+    return Move(parts, work, weights, shared, kinds, by_rules, around)
 
 
-def _by_rules(pair: Pair, amount: Callable[[Figures], int]) -> int:
-    within_the_older_month = amount(pair.fixed) - amount(pair.older)
-    return within_the_older_month + amount(pair.newer) - amount(pair.moved)
+def _by_rules(pair: Pair, line: Line, kind: str) -> int:
+    older, fixed, moved, newer = (
+        figures.kind(line, kind) for figures in (pair.older, pair.fixed, pair.moved, pair.newer)
+    )
+    return fixed - older + newer - moved
 
 
 def _corrections(figures: Figures, line: Line, statement: Statement) -> int:

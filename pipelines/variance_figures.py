@@ -73,10 +73,6 @@ class Figures:
     amounts: Mapping[Line, Mapping[str, int]]
     workloads: Mapping[Line, Mapping[Use, Work]]
 
-    def regular(self, line: Line) -> int:
-        """Return what a line bore without corrections."""
-        return sum(a for kind, a in self.amounts.get(line, {}).items() if kind != CORRECTIONS)
-
     def kind(self, line: Line, kind: str) -> int:
         """Return what a line bore of one kind."""
         return self.amounts.get(line, {}).get(kind, 0)

@@ -156,8 +156,9 @@ class _Teller:
 
     def rule_change(self, _way: int) -> str:
         """Return which rules changed: those about teams where workload moved by them."""
-        by_team = self.move.charged != 0
-        told = [one for one in self.changes if (one.kind == OF_TEAMS) == by_team] or self.changes
+        moved = {kind: abs(amount) for kind, amount in self.move.by_rules.items() if amount}
+        kinds = [OF_TEAMS] if "workload" in moved else sorted(moved, key=lambda kind: -moved[kind])
+        told = [one for kind in kinds for one in self.changes if one.kind == kind] or self.changes
         words = dict.fromkeys(became(one.kind, one.before, one.after) for one in told)
         return listed(words) if words else "rules changed"
 

@@ -10,8 +10,10 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
+import duckdb
+
 from pipelines import config as configuration
-from pipelines import ledger, loading, tables
+from pipelines import ledger, loading, queries, tables
 from pipelines.config import Config
 from pipelines.hashes import sha256_of
 from pipelines.lake import Lake, RunRecord
@@ -91,7 +93,7 @@ def publish(path: Path, month: str, rows: Sequence[Row], read: Config) -> RunRec
     dated = [_dated(row, month) for row in rows]
     con = cases.ledger([_with_team(row, read) for row in dated], operators=(), billing_period=month)
     loading.load_rules(con, read)
-    ledger.build(con)
+    _build(con)
     with lake.lock():
         run = lake.new_run()
         staged = lake.stage(run)
@@ -100,6 +102,16 @@ def publish(path: Path, month: str, rows: Sequence[Row], read: Config) -> RunRec
         }
         told = {"configuration": configuration.to_document(read)}
         return lake.publish(record(run, month=month, tables=files).model_copy(update=told), staged)
+
+
+def _build(con: duckdb.DuckDBPyConnection) -> None:
+    """Make postings and statements, as a run does; comparison, bridges and findings are empty."""
+    ledger.distribute(con)
+    for step in ledger.STATEMENTS:
+        con.execute(f"CREATE {step.kind} {step.relation} AS {queries.read(step.query)}")
+    for table in ("reconciliation", "findings"):
+        columns = ", ".join(f'NULL AS "{column}"' for column in TABLES[table])
+        con.execute(f"CREATE TABLE {table} AS SELECT {columns} LIMIT 0")
 
 
 def _dated(row: Row, month: str) -> Row:
@@ -127,7 +139,7 @@ def _with_team(row: Row, read: Config) -> Row:
     return row
 
 
-def _written(con: Any, table: str, month: str, staged: Path) -> TableFile:
+def _written(con: duckdb.DuckDBPyConnection, table: str, month: str, staged: Path) -> TableFile:
     folder = f"{table}/billing_period={month}"
     if table == "normalised":
         folder += "/provider=aws/source=aws-test"
