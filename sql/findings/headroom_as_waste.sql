@@ -2,11 +2,12 @@
 --
 -- reads    charges, settings
 -- returns  findings columns; one warning per cluster and currency
--- how      Placeholders are known by their names: a namespace or workload called overprovisioning,
---          placeholder, balloon, headroom, pause pods, or spare, buffer, reserve or warm capacity,
---          as the manuals of cluster autoscalers call them. A workload that uses a tenth of the
---          CPU it requests does work, whatever it is called: placeholders sleep. Unknown use
---          leaves the name. What [[headroom]] names is headroom by now and no workload.
+-- how      Placeholders are known by their names: overprovisioning, placeholder, headroom, spare,
+--          buffer, reserve or warm capacity somewhere in that of the namespace or the workload,
+--          or balloon or pause pods as the whole of it, as the manuals of cluster autoscalers call
+--          them. A workload that uses a tenth of the CPU it requests does work, whatever it is
+--          called: placeholders sleep. Where use is unknown, the name decides. What [[headroom]]
+--          names is headroom by now and no workload.
 WITH
 named AS (
     SELECT
@@ -23,9 +24,10 @@ named AS (
         row_kind = 'workload'
         AND resource_kind IN ('cpu', 'memory', 'gpu', 'compute')
         AND regexp_matches(
-            concat(namespace, '/', workload_name),
-            '(^|[^a-z0-9])(over-?provision(er|ers|ing|ed)?|place-?holders?|balloons?|headroom'
-            || '|pause(-?pods?)?|(spare|buffer|reserve|warm)-(capacity|nodes?|pods?))([^a-z]|$)',
+            concat('/', namespace, '/', workload_name, '/'),
+            '[^a-z](over-?provision(er|ers|ing|ed)?|place-?holders?|headroom'
+            || '|(spare|buffer|reserve|warm)-(capacity|nodes?|pods?))[^a-z]'
+            || '|/(balloons?|pause)(-?(pods?|deploy|deployment))?/',
             'i'
         )
     GROUP BY provider, cluster_id, billing_currency, namespace, workload_name
