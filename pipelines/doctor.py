@@ -16,13 +16,13 @@ from connectors.base import Progress, silent
 from pipelines import overlaps, queries, rules
 from pipelines.checked import Checked, Examination
 from pipelines.config import Config
-from pipelines.doctor_sources import examine_source
+from pipelines.doctor_nodes import examine_nodes
+from pipelines.doctor_sources import examine_source, of_findings
 from pipelines.engine import connect
 from pipelines.errors import WRONG_USE
 from pipelines.guides import guide
 from pipelines.lake import Lake
 from pipelines.reading import rows
-from transforms.inventory import nothing_known
 from transforms.normalise import normalise
 from transforms.schema import COST_VIEWS
 from transforms.sliced import Sliced
@@ -38,7 +38,7 @@ STEPS = {
 
 _KEYS = (
     *("provider", "source", "cluster_id", "cluster_name", "billing_currency", "namespace", "team"),
-    *("row_kind", "reason", "resource_kind", "split_source"),
+    *("row_kind", "reason", "resource_kind", "split_source", "node_pool"),
 )
 
 
@@ -51,17 +51,19 @@ def examine(
     Raises LakeError where the lake cannot be written.
     """
     lake = Lake(config.lake.path)
-    answers, frames, days = [_configuration(config)], [], []
+    answers, months = [_configuration(config)], []
     with lake.lock():
         for source in config.sources:
             told, sliced = examine_source(source, config, month, lake, now, copying)
             answers += told
-            if sliced is not None:
-                frames.append(_examined(sliced, config))
-                days.append(overlaps.resource_days(sliced.slices.lazy()).collect())
-    if frames:
+            months += [] if sliced is None else [sliced]
+    if months:
+        days = [overlaps.resource_days(one.slices.lazy()).collect() for one in months]
         answers += _overlaps(pl.concat(days))
-        answers += _of_clusters(pl.concat(frames), config, month)
+        told, allocatable = examine_nodes(config, months, month)
+        examined = [_examined(one, config, allocatable) for one in months]
+        answers += [*told, *of_findings([row for _, rows in examined for row in rows])]
+        answers += _of_clusters(pl.concat([frame for frame, _ in examined]), config, month)
     return Examination(month, tuple(answers))
 
 
@@ -99,21 +101,27 @@ def _overlaps(days: pl.DataFrame) -> Iterator[Checked]:
             )
 
 
-def _examined(sliced: Sliced, config: Config) -> pl.DataFrame:
-    """Return what the checks read of a source: its clusters' cost by day, owner and reason.
+def _examined(
+    sliced: Sliced, config: Config, allocatable: pl.DataFrame
+) -> tuple[pl.DataFrame, list[dict[str, str | None]]]:
+    """Return what the checks read of a source, and what the rules say of it.
 
-    Where the source lacks the cost view of the reports, its other one counts.
+    Read is its clusters' cost by day, owner, reason and, of idle, node. Where the source lacks the
+    cost view of the reports, its other one counts.
     """
     view = config.report.cost_view
     others = [f"{other}_cost" for other in COST_VIEWS if other != view]
-    normalised = normalise(sliced, config, nothing_known())
-    rows_of_clusters = normalised.rows.filter(pl.col("cluster_id").is_not_null())
-    grouped = rows_of_clusters.group_by(
+    normalised = normalise(sliced, config, allocatable)
+    is_set_apart = (pl.col("reason") == "node_reserve") & pl.col("provider_class").is_not_null()
+    grouped = normalised.rows.filter(pl.col("cluster_id").is_not_null()).group_by(
         *_KEYS,
         charge_date="charge_period_start",
-        reserve_known=pl.col("allocatable_quantity").is_not_null(),
+        node=pl.when(pl.col("row_kind") == "idle").then("resource_id"),
+        reserve_known=pl.col("allocatable_quantity").is_not_null()
+        | is_set_apart.fill_null(value=False),
     )
-    return grouped.agg(cost=pl.coalesce(f"{view}_cost", *others).sum()).collect(engine="streaming")
+    cost = pl.coalesce(f"{view}_cost", *others).sum()
+    return grouped.agg(cost=cost).collect(engine="streaming"), normalised.findings.to_dicts()
 
 
 def _of_clusters(examined: pl.DataFrame, config: Config, month: str) -> list[Checked]:
@@ -125,8 +133,8 @@ def _of_clusters(examined: pl.DataFrame, config: Config, month: str) -> list[Che
         con.register("examined", examined.to_arrow())
         answers += [row for check in queries.names("doctor") for row in _asked(con, check)]
     answers.sort(key=lambda row: (row.provider or "", row.source or "", row.cluster_id or ""))
-    known = [(cluster, name) for _, _, cluster, name, _ in clusters]
-    return [*_rules(known, config, month), *answers] if known else [_no_cluster(month)]
+    pools = examined.select("cluster_id", "cluster_name", "node_pool").unique().rows()
+    return [*_rules(pools, config, month), *answers] if clusters else [_no_cluster(month)]
 
 
 def _asked(con: duckdb.DuckDBPyConnection, check: str) -> Iterator[Checked]:
@@ -167,8 +175,12 @@ def _operators(
             )
 
 
-def _rules(clusters: list[tuple[str, str | None]], config: Config, month: str) -> Iterator[Checked]:
-    unused = rules.unused_rules(config, clusters, month)
+def _rules(
+    pools: Sequence[tuple[str, str | None, str | None]], config: Config, month: str
+) -> Iterator[Checked]:
+    """Yield which rules reach nothing; pools: cluster ids, their names, and their node pools."""
+    unused = rules.unused_rules(config, [(cluster, name) for cluster, name, _ in pools], month)
+    unused += rules.unused_pools(config, pools, month)
     for finding in unused:
         yield Checked(
             check="rules",

@@ -1,6 +1,6 @@
 """What `leerlauf check` says of a source: where it lies, its cost view, files and currency."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 
 from connectors.base import Progress
@@ -105,15 +105,20 @@ def _currency(source: Source, sliced: Sliced) -> Iterator[Checked]:
 
 
 def _findings(sliced: Sliced) -> Iterator[Checked]:
-    """Yield what the transform says of the month: errors and warnings, the worst first."""
-    wanted = [row for row in sliced.findings.to_dicts() if row["rule"] not in TOLD_ELSEWHERE]
+    """Yield what the transform says of the month, but for what has a check of its own."""
+    told = sliced.findings.to_dicts()
+    yield from of_findings([row for row in told if row["rule"] not in TOLD_ELSEWHERE])
+
+
+def of_findings(rows: Sequence[Mapping[str, str | None]]) -> Iterator[Checked]:
+    """Yield errors and warnings among finding rows as answers, the worst first."""
     severities: tuple[Status, ...] = ("error", "warning")
     for severity in severities:
-        for row in wanted:
+        for row in rows:
             if row["severity"] == severity:
                 where = f"{row['where']}: " if row["where"] else ""
                 yield Checked(
-                    check=row["rule"],
+                    check=row["rule"] or "",
                     status=severity,
                     actual=where + (row["actual"] or row["difference"] or "see the hint"),
                     expected=row["expected"],

@@ -421,7 +421,7 @@ def asked(check: str, *charges: Row) -> list[Row]:
         "CREATE TABLE examined (provider VARCHAR, source VARCHAR, cluster_id VARCHAR, "
         "cluster_name VARCHAR, billing_currency VARCHAR, namespace VARCHAR, team VARCHAR, "
         "row_kind VARCHAR, reason VARCHAR, resource_kind VARCHAR, split_source VARCHAR, "
-        "charge_date DATE, reserve_known BOOLEAN, cost DECIMAL(38, 12))"
+        "charge_date DATE, node VARCHAR, reserve_known BOOLEAN, cost DECIMAL(38, 12))"
     )
     usual: Row = {"provider": "p", "source": "s", "cluster_id": "c", "billing_currency": "USD"}
     usual |= {"row_kind": "workload", "resource_kind": "cpu", "reserve_known": False}
@@ -515,9 +515,17 @@ def test_what_the_provider_itself_cannot_name_is_split_all_the_same(
         (
             [
                 day(1, "1", row_kind="idle"),
-                day(1, "1", row_kind="system_overhead", reason="node_reserve"),
+                day(1, "1", row_kind="system_overhead", reserve_known=True),
             ],
             [("ok", None)],
+        ),
+        (
+            [
+                day(1, "1", row_kind="idle", node="i-1", reserve_known=True),
+                day(1, "1", row_kind="system_overhead", reason="node_reserve"),
+                day(1, "1", row_kind="idle", node="i-2"),
+            ],
+            [("warning", "node_reserve")],
         ),
         ([day(1, "1")], []),
         ([day(1, "1", row_kind="idle", resource_kind="storage")], []),
@@ -528,6 +536,20 @@ def test_the_reserve_is_known_by_its_rows_or_by_what_is_allocatable(
 ) -> None:
     found = asked("node_reserve", *rows_of_nodes)
     assert [(row["status"], row["step"]) for row in found] == expected
+
+
+def test_how_many_nodes_reserve_nobody_knows_what() -> None:
+    found = asked(
+        "node_reserve",
+        day(1, "1", row_kind="idle", node="i-1", reserve_known=True),
+        day(1, "1", row_kind="idle", node="i-1", reason="empty_node"),
+        day(2, "1", row_kind="idle", node="i-2", reserve_known=True),
+        day(3, "1", row_kind="idle", node="i-2"),
+        day(1, "1", row_kind="idle", node="i-3", resource_kind="memory"),
+        day(1, "1", row_kind="idle", node="i-3", reserve_known=True),
+    )
+    told = "unknown for 2 of 3 nodes: there it stands in idle"
+    assert statuses(found) == [("warning", "node_reserve", told)]
 
 
 def test_the_namespaces_without_team_are_named_the_dearest_first() -> None:
