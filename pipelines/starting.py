@@ -57,7 +57,7 @@ cluster = ["*"]
 # cluster = ["*"]
 # keep_free = { cpu = "10%", memory = "4GiB" }
 
-# What nodes can allocate; without it, what the nodes of AWS reserve for themselves stands in idle.
+# What nodes can allocate; without it, what they reserve for themselves may stand in idle.
 #   kubectl get nodes -o json > nodes/NAME-$(date -u +%F).json
 # [[nodes]]
 # path = "nodes/*.json"
