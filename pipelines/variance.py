@@ -16,10 +16,12 @@ older month under them, B the newer one. The parts, in the order in which they a
 7. corrections: the change of corrections, which are in no other part.
 
 The team's part s of idle I is its idle / I. With weights that follow workload cost (method
-proportional) its own part is s' = s k / (s k + 1 - s), where k says how many times its own node
-workload grew; for a team that joined, its newer part against the others as they were; under other
-methods, s. Workload without a team weighs for the operator, who bears its idle. Products are
-exact fractions, rounded half-even to quanta once; what rounding leaves is in the rest.
+proportional) its own part is s' = s k / (s k + 1 - s), where k is its own node workload in B, at
+older prices, / that in A; for a team that joined, its part in B against the others as they were:
+the odds of its part in B times the others' node workload in B, at older prices, / that in A. Under
+other methods it is s, and where nothing stood idle before, the part in B. Workload without a team
+weighs for the operator, who bears its idle. Products are exact fractions, rounded half-even to
+quanta once; what rounding leaves is in the rest.
 """
 
 from collections import defaultdict

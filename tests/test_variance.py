@@ -275,11 +275,13 @@ NAMES = ["ads", "batch", "Zoo", "ärger", "platform", "web"]
 
 
 def of_teams(rows: list[Row]) -> list[Row]:
-    """Give workload the namespace of its team, and quantities to some of it."""
+    """Give workload the namespace of its team, some rows quantities, and make some corrections."""
     return [
         row
         | {"namespace": row.get("team") or "nobody"}
         | ({"charged_quantity": Decimal(index)} if index % 3 else {})
+        | ({"capacity_quantity": Decimal(index + 1)} if row["row_kind"] == "idle" else {})
+        | ({"charge_class": "Correction"} if index % 5 == 4 else {})
         for index, row in enumerate(rows)
     ]
 
@@ -426,6 +428,8 @@ def test_two_months_in_order_that_were_run_are_needed(
     assert f"error: {what}" in failed.err
     document = json.loads(said(capsys, "variance", *months, "--lake", lake, "--json").out)
     assert (document["status"], document["rows"]) == ("failed", [])
+    named = [month for month in months if month != "october"]
+    assert document["billing_period"] == named[-1]
 
 
 @pytest.mark.parametrize(("key", "value"), [("cost_view", "billed"), ("charge_basis", "request")])
