@@ -42,7 +42,7 @@ placed AS (
     INNER JOIN clusters USING (provider, cluster_id)
     LEFT JOIN unknown_reserves
         ON
-            daily_costs.row_kind = 'idle'
+            daily_costs.row_kind = unknown_reserves.row_kind
             AND daily_costs.provider = unknown_reserves.provider
             AND daily_costs.cluster_id = unknown_reserves.cluster_id
             AND daily_costs.charge_date = unknown_reserves.charge_date

@@ -2,8 +2,8 @@
 --
 -- reads    charges
 -- returns  one row per day, cluster, node, resource kind and currency whose allocatable capacity
---          nobody knows: provider, cluster_id, charge_date, resource_kind, billing_currency, node
---          (as in daily_costs), resource_id, idle
+--          nobody knows: row_kind (idle), provider, cluster_id, charge_date, resource_kind,
+--          billing_currency, node (as in daily_costs), resource_id, idle
 -- promise  none where the provider sets the reserve of the cluster apart itself
 WITH
 set_apart AS (
@@ -15,6 +15,7 @@ set_apart AS (
 )
 
 SELECT
+    charges.row_kind,
     charges.provider,
     charges.cluster_id,
     charges.charge_period_start AS charge_date,
