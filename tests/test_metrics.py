@@ -1,6 +1,7 @@
 """Metric files: what is read of them, what is refused and in which words."""
 
 import gzip
+import hashlib
 from collections.abc import Sequence
 from datetime import UTC, date, datetime
 from decimal import Decimal
@@ -12,6 +13,10 @@ import pytest
 
 from pipelines import config, metrics
 from pipelines.errors import ConfigurationError
+from pipelines.lake import Lake
+from pipelines.record import InputFile
+from tests.conftest import ROOT
+from tests.small_month import said
 from transforms.errors import InputError
 from transforms.metrics import COLUMNS, VALUES, read
 from transforms.schema import MONEY
@@ -470,3 +475,103 @@ def test_a_metric_that_is_not_there(tmp_path: Path, more: str, what: str, got: s
         *(what, "[[allocation_rule]] egress-2026: metric"),
         *("'calls' or 'egress', as egress.csv has them", got, ""),
     )
+
+
+# ------------------------------------------------------------------------------- months
+
+
+CONFIGURATION = f"""
+[[source]]
+id = "test"
+provider = "aws"
+dataset = "cur2"
+location = "{ROOT}/fixtures/exports/published-example/billing"
+
+[[team_rule]]
+team = "ads"
+namespace = "Namespace1"
+
+[[team_rule]]
+team = "web"
+namespace = "*"
+
+[[operator]]
+team = "platform"
+
+[[allocation_rule]]
+id = "calls-2026"
+kinds = "idle"
+method = "metric"
+metric_file = "calls.csv"
+"""
+PUBLISHED = "arn:aws:eks:us-east-1:111122223333:cluster/published"
+CALLS = """date,cluster,team,metric,value
+2026-10-01,published,ads,calls,1
+2026-10-01,published,web,calls,3
+2026-09-30,published,web,calls,99
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder whose configuration distributes idle by calls.csv; that file is still missing."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "leerlauf.toml").write_text(CONFIGURATION)
+    return tmp_path
+
+
+def test_a_month_is_distributed_by_a_metric_file(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = written(folder, "calls.csv", CALLS)
+    assert said(capsys, "run", "2026-10").code == 0
+    lake = Lake(folder / "lake")
+    record = lake.newest("2026-10")
+    con = lake.connect(record)
+    idle = con.sql(
+        "SELECT team, sum(idle) / sum(sum(idle)) OVER () FROM statements "
+        "WHERE idle <> 0 GROUP BY team ORDER BY team"
+    ).fetchall()
+    assert idle == [("ads", pytest.approx(0.25)), ("web", pytest.approx(0.75))]
+    warnings = con.sql("SELECT rule FROM findings WHERE rule LIKE 'metric%'").fetchall()
+    assert set(warnings) == {("metric_on_idle",)}
+    sha256 = hashlib.sha256(CALLS.encode()).hexdigest()
+    assert record.side_files == (InputFile(name=str(path), size=len(CALLS), sha256=sha256),)
+
+
+def test_a_metric_file_that_changes_changes_the_month(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    told = []
+    for text in (CALLS, CALLS.replace("web,calls,3", "web,calls,1"), CALLS):
+        written(folder, "calls.csv", text)
+        said(capsys, "run", "2026-10")
+        told.append(said(capsys, "explain", "web", "2026-10", "--json").out)
+    assert told[0] == told[2] != told[1]
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "line"),
+    [
+        (None, 2, "no such file"),
+        ("date,cluster,team,value\n2026-10-01,published,ads,1\n", 3, "lacks the column metric"),
+        (CALLS.replace(",3", ",-3"), 3, "a negative value"),
+        (CALLS + "2026-10-01,published,ads,errors,1\n", 2, "which metric?"),
+        (CALLS * 2, 3, "no day"),
+        (
+            CALLS + f"2026-10-01,{PUBLISHED},web,calls,3\n",
+            *(3, "two values of a metric are about one team"),
+        ),
+    ],
+    ids=["no file", "no column", "negative", "two metrics", "two headers", "name and id"],
+)
+def test_a_metric_file_that_cannot_be_used_stops_the_month(
+    folder: Path, capsys: pytest.CaptureFixture[str], text: str | None, code: int, line: str
+) -> None:
+    if text is not None:
+        written(folder, "calls.csv", text)
+    answer = said(capsys, "run", "2026-10")
+    assert (answer.code, answer.out) == (code, "")
+    assert line in answer.err
+    assert "Traceback" not in answer.err
+    assert not (folder / "lake" / "statements").exists()
