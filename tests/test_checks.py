@@ -752,6 +752,14 @@ def test_a_posting_of_idle_says_that_it_includes_an_unknown_reserve() -> None:
     assert told.fetchall() == [("cpu", "unrequested"), ("gpu", "unrequested")]
 
 
+def test_a_reserve_that_nobody_knows_is_not_missed() -> None:
+    rows = [
+        workload("A", "6"),
+        idle("4", capacity_quantity=Decimal(96), allocatable_quantity=None),
+    ]
+    assert found(book(rows), "promise_6_idle") == []
+
+
 @pytest.mark.parametrize(
     ("left", "apart", "kept_free", "fires"),
     [

@@ -61,7 +61,9 @@ offending AS (
             AS expected,
         taken || ' apart, ' || most || ' stood idle' AS actual
     FROM nodes
-    WHERE capacity > 0 AND NOT is_theirs AND due - taken > 0.000000001
+    WHERE
+        capacity > 0 AND allocatable IS NOT NULL AND NOT is_theirs
+        AND due - taken > 0.000000001
 )
 
 SELECT
