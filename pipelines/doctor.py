@@ -16,6 +16,7 @@ from connectors.base import Progress, silent
 from pipelines import overlaps, queries, rules
 from pipelines.checked import Checked, Examination
 from pipelines.config import Config
+from pipelines.doctor_metrics import examine_metrics
 from pipelines.doctor_nodes import examine_nodes
 from pipelines.doctor_sources import examine_source, of_findings
 from pipelines.engine import connect
@@ -51,7 +52,7 @@ def examine(
     Raises LakeError where the lake cannot be written.
     """
     lake = Lake(config.lake.path)
-    answers, months = [_configuration(config)], []
+    answers, months = [_configuration(config), *examine_metrics(config, month)], []
     with lake.lock():
         for source in config.sources:
             told, sliced = examine_source(source, config, month, lake, now, copying)

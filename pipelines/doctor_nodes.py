@@ -7,7 +7,7 @@ import polars as pl
 from pipelines import figures, inventory
 from pipelines.checked import Checked
 from pipelines.config import Config
-from pipelines.doctor_sources import of_findings
+from pipelines.doctor_sources import of_findings, of_problem
 from pipelines.errors import ConfigurationError
 from transforms.errors import InputError
 from transforms.inventory import nothing_known
@@ -23,20 +23,9 @@ def examine_nodes(
     try:
         read = inventory.read(config)
     except (ConfigurationError, InputError) as error:
-        return [_problem(error)], nothing_known()
+        return [of_problem("nodes", error)], nothing_known()
     known = inventory.matched(read, sliced, month)
     return [_held(read, known.allocatable), *of_findings(known.findings)], known.allocatable
-
-
-def _problem(error: ConfigurationError | InputError) -> Checked:
-    return Checked(
-        check="nodes",
-        status="error",
-        actual=": ".join(part for part in (error.where, error.what, error.got) if part),
-        expected=error.expected or None,
-        hint=error.hint or None,
-        exit_code=error.exit_code,
-    )
 
 
 def _held(read: inventory.Inventories, allocatable: pl.DataFrame) -> Checked:

@@ -8,7 +8,7 @@ from connectors.errors import DeliveryError
 from pipelines import doctor_places, figures
 from pipelines.checked import AN_ERROR, Checked, Status
 from pipelines.config import Config
-from pipelines.errors import WRONG_USE, LeerlaufError
+from pipelines.errors import WRONG_USE, LeerlaufError, Problem
 from pipelines.fetching import Fetched, context_of, copy
 from pipelines.lake import Lake
 from pipelines.providers import PROVIDERS
@@ -128,3 +128,15 @@ def of_findings(rows: Sequence[Mapping[str, str | None]]) -> Iterator[Checked]:
                     cluster_id=row["cluster_id"],
                     exit_code=AN_ERROR if severity == "error" else 0,
                 )
+
+
+def of_problem(check: str, error: Problem) -> Checked:
+    """Return what a run would end with, where no source is at fault, as an answer."""
+    return Checked(
+        check=check,
+        status="error",
+        actual=": ".join(part for part in (error.where, error.what, error.got) if part),
+        expected=error.expected or None,
+        hint=error.hint or None,
+        exit_code=error.exit_code,
+    )

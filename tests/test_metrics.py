@@ -2,6 +2,7 @@
 
 import gzip
 import hashlib
+import json
 from collections.abc import Sequence
 from datetime import UTC, date, datetime
 from decimal import Decimal
@@ -575,3 +576,51 @@ def test_a_metric_file_that_cannot_be_used_stops_the_month(
     assert line in answer.err
     assert "Traceback" not in answer.err
     assert not (folder / "lake" / "statements").exists()
+
+
+def checked(capsys: pytest.CaptureFixture[str]) -> tuple[int, list[tuple[str | None, ...]]]:
+    """Return how `check` ended, and status, actual, expected and hint about metrics."""
+    answer = said(capsys, "check", "2026-10", "--json")
+    parts = ("status", "actual", "expected", "hint")
+    rows = [row for row in json.loads(answer.out)["rows"] if row["check"] == "metrics"]
+    return answer.code, [tuple(row[part] for part in parts) for row in rows]
+
+
+MONTHLY = "values of the month by day, cluster and team"
+
+
+def test_check_says_whether_metric_files_can_be_used(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert checked(capsys) == (
+        2,
+        [
+            (
+                "error",
+                f"[[allocation_rule]] calls-2026: metric_file: no such file: {folder}/calls.csv",
+                "a CSV or Parquet file",
+                "Correct `metric_file`, or put the file there.",
+            )
+        ],
+    )
+    path = written(folder, "calls.csv", CALLS.replace(",3", ",x"))
+    code, told = checked(capsys)
+    assert (code, told[0][:2]) == (3, ("error", f"{path}, row 3, column value: no number: x"))
+    written(folder, "calls.csv", CALLS)
+    assert checked(capsys) == (0, [("ok", "1 file, 2 values of 2026-10", MONTHLY, None)])
+
+
+def test_check_warns_of_a_month_that_a_metric_lacks(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    written(folder, "calls.csv", CALLS.replace("2026-10-01", "2026-11-01"))
+    code, told = checked(capsys)
+    assert (code, told[1]) == (
+        0,
+        (
+            "warning",
+            "allocation rule calls-2026: no value of 2026-10",
+            MONTHLY,
+            "add it to calls.csv; the rule falls back to none",
+        ),
+    )
