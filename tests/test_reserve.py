@@ -62,7 +62,7 @@ def test_billed_cost_follows_each_idle_row() -> None:
         ("system_overhead", "node_reserve", 3, 6, None),
     ]
     assert findings(found) == [
-        ("reserve_short", "warning", "cpu, 1 nodes on 1 days", "1.000000000000")
+        ("reserve_short", "warning", "cpu, nodes: 1, days: 1", "1.000000000000")
     ]
 
 
@@ -73,7 +73,7 @@ def test_more_is_reserved_than_stands_idle() -> None:
         ("system_overhead", "node_reserve", *money("0.1"), None),
     ]
     assert findings(found) == [
-        ("reserve_short", "warning", "cpu, 1 nodes on 1 days", "2.400000000000")
+        ("reserve_short", "warning", "cpu, nodes: 1, days: 1", "2.400000000000")
     ]
     (row,) = found.findings.to_dicts()
     assert row["expected"] == "2.500000000000 USD of node reserve"

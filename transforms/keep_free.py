@@ -173,8 +173,8 @@ def _short(units: pl.DataFrame, context: Context) -> list[Finding]:
             row,
             "headroom_short",
             context,
-            expected=f"{row['wanted']} {row['billing_currency']} kept free",
-            actual=f"{row['taken']}: on {row['days']} days less stood idle",
+            expected=f"{row['wanted']:f} {row['billing_currency']} kept free",
+            actual=f"{row['taken']:f}: less stood idle, days: {row['days']}",
             difference=row["missing"],
             hint="workloads used what was to be kept free; only what stood idle is headroom",
         )
@@ -193,7 +193,7 @@ def _unknown(units: pl.DataFrame, context: Context) -> list[Finding]:
             "headroom_unknown",
             context,
             expected="the capacity and the billed hours of every node",
-            actual=f"{'capacity' if row['is_unsized'] else 'hours'} unknown on {row['days']} days: "
+            actual=f"{'capacity' if row['is_unsized'] else 'hours'} unknown, days: {row['days']}; "
             "nothing was moved",
             hint="ask for a percentage, which needs neither",
         )
@@ -220,7 +220,7 @@ def _unnamed(month: NodeMonth, rules: Rules, names: Vocabulary) -> list[Finding]
             "headroom_unknown",
             context=month.context,
             expected="a share of `compute`: this node cost is not split into cpu and memory",
-            actual=f"{row['idle']} {row['billing_currency']} idle, of which nothing was moved",
+            actual=f"{row['idle']:f} {row['billing_currency']} idle, of which nothing was moved",
             hint='add compute = "10%" or the like to keep_free',
         )
         for row in grouped.sort(_FOUND).to_dicts()

@@ -114,9 +114,9 @@ def _short(known: pl.DataFrame, context: Context) -> list[dict[str, str | None]]
             "reserve_short",
             "warning",
             cluster_id=row["cluster_id"],
-            where=f"{row['resource_kind']}, {row['nodes']} nodes on {row['days']} days",
-            expected=f"{row['wanted']} {row['billing_currency']} of node reserve",
-            actual=f"{row['taken']}: no more of these nodes stood idle",
+            where=f"{row['resource_kind']}, nodes: {row['nodes']}, days: {row['days']}",
+            expected=f"{row['wanted']:f} {row['billing_currency']} of node reserve",
+            actual=f"{row['taken']:f}: no more of these nodes stood idle",
             difference=row["missing"],
             hint="pods request more than the nodes can allocate, or use what is reserved; the "
             "missing part stands in what they are charged",
