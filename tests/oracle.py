@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from tests import oracle_bridge, oracle_headroom, oracle_reserve
-from tests.oracle_carving import counted
+from tests.oracle_carving import Part, counted, is_node_row, node_day
 from tests.oracle_causes import give_causes
 from tests.oracle_inventory import Inventory
 from tests.oracle_ledger import Method, Place, Posting, is_node_cost, place, post
@@ -92,6 +92,15 @@ class Books:
         )
         self._add(kept)
         give_causes(self.sources, self.clustered, document.get("node_pool", []))
+
+    def contradicted(self) -> list[Slice]:
+        """Return the node rows whose inventory contradicts the bill."""
+        wrong = set(self.contradictions)
+        return [
+            piece
+            for piece in self.clustered
+            if is_node_row(piece) and Part(node_day(piece), piece.resource_kind) in wrong
+        ]
 
     def _add(self, pieces: list[Slice]) -> None:
         self.slices += pieces

@@ -1,7 +1,7 @@
 """The oracle's reading of inventories: what nodes can allocate, and which bill node each one is.
 
-`kubectl get nodes -o json`, and CSV with the columns of kube-state-metrics: __name__, node,
-resource, value, and provider_id and a date where known.
+`kubectl get nodes -o json`, and CSV with the columns of kube-state-metrics: __name__ (or
+metric), node, resource, value, and provider_id and a date where known.
 
 Choices where the contract leaves room:
 
@@ -146,9 +146,10 @@ def _item(item: Mapping[str, Any], day: date | None) -> Iterator[Said]:
 def _table(lines: Iterable[Mapping[str, str]], day: date | None) -> Iterator[Said]:
     for line in lines:
         cells = {name.lower(): text for name, text in line.items()}
-        kind, metric = RESOURCES.get(cells["resource"]), METRICS.get(cells["__name__"])
+        kind = RESOURCES.get(cells["resource"])
+        metric = METRICS.get(cells.get("__name__") or cells["metric"])
         if kind and metric:
-            taken = cells.get("date") or cells.get("time")
+            taken = cells.get("date") or cells.get("timestamp") or cells.get("time")
             moment = date.fromisoformat(taken[:10]) if taken else day
             amount = rounded(Fraction(cells["value"]) / (2**30 if kind == "memory" else 1))
             who = _who(cells.get("provider_id"), cells["node"])

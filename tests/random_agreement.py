@@ -12,7 +12,7 @@ What may differ, and why:
 * `workload_idle` and quantities are sums of doubles in the program.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from typing import Any
 
@@ -22,6 +22,8 @@ from tests.oracle import COMPARED, KINDS, Books
 from tests.oracle_carving import is_node_row
 from tests.oracle_slices import QUANTUM, ZERO, Slice, cost
 
+BELOW = Fraction(1, 10**6)
+"""From how far below 0 idle is told of."""
 Figures = dict[tuple[Any, ...], Fraction]
 
 ESTIMATED = ("empty_nodes", "over_allocation", "rebased")
@@ -40,6 +42,7 @@ def differences(con: duckdb.DuckDBPyConnection, books: Books, view: str) -> list
         *_lines(con, books, view),
         *_bridges(con, books, view),
         *_workload_idle(con, books),
+        *_findings(con, books, view),
     ]
     return list(found)
 
@@ -215,9 +218,48 @@ def _carved(books: Books) -> dict[tuple[Any, ...], bool]:
     }
 
 
-def findings(con: duckdb.DuckDBPyConnection, rules: Sequence[str]) -> list[tuple[Any, ...]]:
-    """Return rule, severity, cluster and difference of the findings of some rules."""
-    return con.execute(
-        "SELECT rule, severity, cluster_id, difference FROM findings WHERE rule IN $1 ORDER BY ALL",
-        [list(rules)],
+# --------------------------------------------------------------------------------- findings
+
+
+def _findings(con: duckdb.DuckDBPyConnection, books: Books, view: str) -> Iterator[str]:
+    """Compare what a person is told of money that could not move, or stands below 0."""
+    kind = "regexp_extract(\"where\", '^(headroom.[0-9]+., )?([a-z]+)', 2)"
+    query = (
+        f"SELECT rule, cluster_id, {kind}, sum(difference::DECIMAL(38, 12)) FROM findings "
+        "WHERE rule IN ('reserve_short', 'headroom_short', 'negative_idle') GROUP BY ALL"
+    )
+    ours = figures(con, query)
+    theirs = summed(_told(books, view))
+    if view != "effective":
+        ours = {key: amount for key, amount in ours.items() if key[0] != "negative_idle"}
+    yield from unlike("finding", ours, theirs)
+    contradicting = con.sql(
+        "SELECT DISTINCT cluster_id FROM findings WHERE rule = 'inventory_contradicts_bill'"
     ).fetchall()
+    expected = {str(piece.cluster) for piece in books.contradicted()}
+    if {cluster for (cluster,) in contradicting} != expected:
+        yield f"finding: inventory_contradicts_bill: expected {expected}, got {contradicting}"
+    unknown = con.sql(
+        f"SELECT DISTINCT cluster_id, {kind} AS kind FROM findings "
+        "WHERE rule = 'headroom_unknown' AND kind <> 'compute'"
+    ).fetchall()
+    nobody_knows = {
+        (one.cluster, one.resource_kind) for one in books.headroom_short if one.amount is None
+    }
+    if set(unknown) != nobody_knows:
+        yield f"finding: headroom_unknown: expected {nobody_knows}, got {unknown}"
+    never = con.sql("SELECT * FROM findings WHERE rule IN ('unused_distribution', 'bridge_closes')")
+    for row in never.fetchall():
+        yield f"finding: {row}"
+
+
+def _told(books: Books, view: str) -> Iterator[tuple[tuple[Any, ...], Fraction | None]]:
+    for short in books.reserve_short:
+        yield ("reserve_short", short.cluster, short.resource_kind), short.amount
+    for missing in books.headroom_short:
+        yield ("headroom_short", missing.cluster, missing.resource_kind), missing.amount
+    if view == "effective":
+        for piece in books.clustered:
+            amount = cost(piece, view)
+            if piece.row_kind == "idle" and amount is not None and amount < -BELOW:
+                yield ("negative_idle", piece.cluster, piece.resource_kind), amount

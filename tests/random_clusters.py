@@ -150,7 +150,7 @@ def _machine(dice: Dice, cluster: int, number: int) -> Machine:
         f"i-0{cluster}{number}00000000000001", kind, size, price, f"ip-10-{place}-0-{number}", tags
     )
     buy = dice.among((_on_demand, spot, with_plan, mixed, _later_planned))
-    return Machine(node, buy, is_sized=not happens(dice, 5))
+    return Machine(node, buy, is_sized=not happens(dice, 12))
 
 
 def _on_demand(at: NodeHour) -> list[Row]:
