@@ -13,13 +13,9 @@ offending AS (
         count(*) AS row_count
     FROM normalised
     WHERE
-        (row_kind <> 'idle' AND cause IS NOT NULL)
-        OR (row_kind = 'idle' AND cause IS NULL)
-        OR (
-            row_kind = 'idle'
-            AND cause NOT IN (
-                'empty_node', 'stranded', 'fragment', 'minimum_size', 'scale_down_wait', 'rest'
-            )
+        (row_kind = 'idle') <> (cause IS NOT NULL)
+        OR cause NOT IN (
+            'empty_node', 'stranded', 'fragment', 'minimum_size', 'scale_down_wait', 'rest'
         )
     GROUP BY ALL
 )
