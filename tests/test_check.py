@@ -676,6 +676,106 @@ def test_the_page_ends_with_the_worst(
     assert capsys.readouterr().out.splitlines()[-1] == end
 
 
+# ---------------------------------------------------------------------------------------------
+# Inventories
+# ---------------------------------------------------------------------------------------------
+
+NODES = """
+[[nodes]]
+path = "nodes/*.csv"
+"""
+MACHINE = "aws:///us-east-1a/i-0e0e0e0e0e0e0e0e1"
+ABOVE = (
+    "n.csv, cpu of ip-10-9-0-1.ec2.internal: allocatable 192.000000000000, capacity unknown "
+    "for i-0e0e0e0e0e0e0e0e1 on 2026-10-01"
+)
+
+
+@pytest.mark.parametrize(
+    ("table", "answers", "exit_code"),
+    [
+        (
+            f"provider_id,cpu,memory,date\n{MACHINE},3.92,14.3Gi,2026-10-04\n",
+            [
+                ("nodes", "ok", "1 file, taken 2026-10-04, 1 node of the bill"),
+                ("node_reserve", "ok", "known: it stands apart from idle"),
+            ],
+            0,
+        ),
+        (
+            f"provider_id,cpu\n{MACHINE},3.92\n",
+            [
+                ("nodes", "ok", "1 file, 1 node of the bill"),
+                (
+                    "node_reserve",
+                    "warning",
+                    "unknown: what kubelet and system reserve stands in idle",
+                ),
+            ],
+            0,
+        ),
+        (
+            "name,cpu,date\nother,3.92,2026-10-04\nother,3.92,2026-10-31\n",
+            [
+                ("nodes", "warning", "1 file, taken 2026-10-04 to 2026-10-31, 0 nodes of the bill"),
+                ("inventory_unknown_node", "warning", "n.csv: other: 1 are not"),
+            ],
+            0,
+        ),
+        (
+            f"provider_id,cpu\n{MACHINE},8\n",
+            [
+                ("nodes", "ok", "1 file, 1 node of the bill"),
+                (
+                    "inventory_contradicts_bill",
+                    "error",
+                    ABOVE,
+                ),
+            ],
+            1,
+        ),
+        (
+            f"provider_id,cpu\n{MACHINE},NaN\n",
+            [
+                (
+                    "nodes",
+                    "error",
+                    f"n.csv, allocatable cpu of {MACHINE}: an amount cannot be read: 'NaN'",
+                )
+            ],
+            3,
+        ),
+        (None, [("nodes", "error", "nodes[0].path: no inventory: nodes/*.csv")], 2),
+    ],
+)
+def test_what_inventories_hold(
+    tmp_path: Path, table: str | None, answers: Any, exit_code: int
+) -> None:
+    if table is not None:
+        (tmp_path / "nodes").mkdir()
+        (tmp_path / "nodes" / "n.csv").write_text(table, encoding="utf-8")
+    checked = examined(AWS + RULES + NODES)
+    told_of = [(row.check, row.status, row.actual) for row in checked.rows]
+    asked_for = {check for check, *_ in answers}
+    found = [
+        (check, status, actual.replace(str(tmp_path / "nodes"), "nodes").split(", which")[0])
+        for check, status, actual in told_of
+        if check in asked_for
+    ]
+    assert (found, checked.exit_code) == (answers, exit_code)
+
+
+def test_policies_and_pools_that_reach_no_node() -> None:
+    text = """
+[[headroom]]
+node_pool = ["gpu"]
+keep_free = { cpu = "10%" }
+"""
+    assert told(examined(AWS + RULES + text), "rules") == [
+        ("warning", "headroom[0]: no node pool matches 'gpu'")
+    ]
+
+
 def test_the_command_prints_one_object(capsys: pytest.CaptureFixture[str]) -> None:
     Path("leerlauf.toml").write_text(AWS + RULES, encoding="utf-8")
     answer = said(capsys, "check", MONTH, "--json")

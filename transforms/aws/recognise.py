@@ -12,7 +12,7 @@ STEPS = {
     "(Billing and Cost Management, Cost Management preferences) and in the export (resource ids, "
     "split cost allocation data); it counts from that day on, never backwards",
     "node_reserve": "the export does not tell what kubelet and system reserve, so it stands in "
-    "idle; `kubectl get nodes -o json` shows it: status.capacity less status.allocatable",
+    "idle; save what `kubectl get nodes -o json` prints, and name the file under [[nodes]]",
     "teams": "add a [[team_rule]] with these namespaces, or label the pods, if a team should pay; "
     "a label is in the export only once the payer account activated it as a cost allocation tag",
 }
