@@ -5,7 +5,7 @@ import re
 from importlib.resources import as_file, files
 from pathlib import Path
 
-MONTH, MONTH_BEFORE = "2026-10", "2026-09"
+MONTH = "2026-10"
 FOLDER = Path("leerlauf-demo")
 FILE = "leerlauf.toml"
 

@@ -16,6 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from pipelines.figures import clean, count
+from pipelines.periods import month_before
 from pipelines.reading import Month, Row
 from pipelines.show_clusters import Block, bridges, outside, overview
 from pipelines.show_teams import comparisons, statements
@@ -68,6 +69,7 @@ def comparison(month: Month, at: str = "") -> RenderableType:
 def tour(month: Month, file: Path, lake: Path | None) -> RenderableType:
     """Return what the demo shows: methods side by side, and where to go from there."""
     period, config = month.record.billing_period, f"--config {quote(str(file))}"
+    before = month_before(period)
     at = config if lake is None else f"--lake {quote(str(lake))}"
     again = config if lake is None else f"{config} {at}"
     team = next((clean(row["team"]) for row in month.teams if row["team"]), "TEAM")
@@ -77,6 +79,8 @@ def tour(month: Month, file: Path, lake: Path | None) -> RenderableType:
         (f"leerlauf reconcile {period} {at}", "how the bill leads to the idle"),
         (f"leerlauf idle {period} {at}", "why there is idle, and which lever belongs to it"),
         (f"leerlauf explain {quote(team)} {period} {at}", "where a team's figure comes from"),
+        (f"leerlauf run {before} {again}", "the month before, from the same exports"),
+        (f"leerlauf variance {before} {period} {at}", "then: why each team's figure moved"),
         (f'leerlauf sql "FROM idle_ratio" {at}', "your own questions, in SQL"),
         (f"leerlauf run {period} {again}", f"again, after a change of {file}"),
     ):

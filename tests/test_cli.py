@@ -110,7 +110,7 @@ def test_the_demo_shows_the_worked_example_under_each_method(demo: Path) -> None
         "platform (operator)    69.42     0.00            0.00           0.00",
     ]
     assert "The books balance: every row of the bill has one place." in shown
-    assert shown[-10] == "  leerlauf reconcile 2026-10 --config leerlauf-demo/leerlauf.toml"
+    assert shown[-14] == "  leerlauf reconcile 2026-10 --config leerlauf-demo/leerlauf.toml"
 
 
 def test_the_demo_lives_in_one_folder(demo: Path) -> None:
@@ -412,7 +412,7 @@ def test_sql_as_json_keeps_every_digit(lake: Path, capsys: pytest.CaptureFixture
     answered = json.loads(said(capsys, "sql", query, "--lake", lake, "--json").out)
     assert answered == {
         "billing_period": None,
-        "rows": [{"n": 136, "amount": "1.100000000000", "x": None, "n_1": 1}],
+        "rows": [{"n": 150, "amount": "1.100000000000", "x": None, "n_1": 1}],
     }
 
 

@@ -1,5 +1,6 @@
 """The month before the demo's: the same configuration and exports, and what was otherwise."""
 
+import shlex
 from collections.abc import Mapping
 from decimal import Decimal
 from fractions import Fraction
@@ -11,6 +12,7 @@ import pytest
 from pipelines import month as months
 from pipelines.lake import Lake
 from tests.oracle import Books
+from tests.small_month import said
 from tests.test_month import FIXTURES, agree, expected, figures, lines, load
 from transforms.schema import CAUSES
 
@@ -140,3 +142,16 @@ def test_findings_that_compare_have_september_to_look_at(lake: Path) -> None:
     assert found["idle_ratio_fell", SEPTEMBER] == found["teams_not_comparable", SEPTEMBER] == set()
     assert found["idle_ratio_fell", OCTOBER] == {"ml"}
     assert {"shop-eu", "worked-example"} <= found["teams_not_comparable", OCTOBER]
+
+
+def test_the_demo_says_how_to_compare_it_and_that_works(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "80")
+    shown = [line.strip() for line in said(capsys, "demo").out.splitlines()]
+    told = [line for line in shown if line.startswith("leerlauf ") and SEPTEMBER in line]
+    assert len(told) == 2
+    run, compare = (said(capsys, *shlex.split(command)[1:]) for command in told)
+    assert (run.code, compare.code, compare.err) == (0, 0, "")
+    assert "D: -29.30 USD, because it left cluster worked-example" in compare.out
