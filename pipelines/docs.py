@@ -4,28 +4,36 @@ Each part stands between two comments that name it. What is written there comes 
 line, the schema, the headers of the SQL files and a run of the demo, so it cannot grow old.
 """
 
+import atexit
 import io
 import re
 import sys
-from collections.abc import Callable, Iterator
-from itertools import groupby
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache
+from itertools import dropwhile, groupby, takewhile
 from operator import attrgetter
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from rich.console import Console
+from duckdb import DuckDBPyConnection
+from rich.console import Console, RenderableType
 from typer.main import get_command
 
-from pipelines import config, demo, month, reading, reference
+from pipelines import config, demo, month, queries, reading, reference, show_idle
 from pipelines.cli import app
 from pipelines.lake import Lake
+from pipelines.levers import LEVERS
 from pipelines.show_clusters import Block, overview
 from pipelines.show_teams import comparisons
+from transforms.schema import CAUSES
 
 README = Path(__file__).resolve().parent.parent / "README.md"
 COMMON = {"--config", "--lake", "--json", "--help"}
-SHOWN_CLUSTER = "worked-example"
+SHOWN_CLUSTER, SHOWN_IDLE = "worked-example", "data-eu"
+IN_TURN = ("scale_down_wait", "minimum_size", "empty_node", "stranded", "fragment", "rest")
+"""The causes of idle in the order in which they are tried."""
+
 PART = re.compile(r"(<!-- begin (\w+) -->\n).*?(<!-- end \2 -->)", re.DOTALL)
 COLUMNS = 80
 
@@ -85,25 +93,55 @@ def system_namespaces() -> str:
     return ", ".join(f"`{name}`" for name in config.SYSTEM_NAMESPACES)
 
 
+def causes() -> str:
+    """Return one row per cause of idle, with its lever."""
+    rows = ["| cause | holds when | lever |", "|---|---|---|"]
+    rows += [f"| `{cause}` | {CAUSES[cause]} | {LEVERS[cause]} |" for cause in IN_TURN]
+    return "\n".join(rows)
+
+
+def idle() -> str:
+    """Return what `leerlauf idle` shows of one cluster."""
+    con, whole = _demo()
+    page = show_idle.page(whole, reading.rows(con, queries.read("read/idle_parts")))
+    lines = dropwhile(lambda line: not line.startswith(f"{SHOWN_IDLE}  "), _drawn(page))
+    return _block(takewhile(bool, lines))
+
+
 def picture() -> str:
     """Return what the demo shows of all clusters, and of the worked example."""
-    with TemporaryDirectory() as folder:
-        read = config.load(demo.prepare(Path(folder)))
-        outcome = month.run(read, demo.MONTH)
-        con = Lake(read.lake.path).connect(outcome.record)
-        whole = reading.month(con, outcome.record)
+    _, whole = _demo()
+    cluster = next(row for row in whole.clusters if row["cluster_name"] == SHOWN_CLUSTER)
+    shown = (*overview(whole), "", Block(whole, cluster), *comparisons(whole, cluster))
+    return _block(_drawn(*shown))
+
+
+@cache
+def _demo() -> tuple[DuckDBPyConnection, reading.Month]:
+    """Run the demo, in a folder that is there until the end."""
+    folder = TemporaryDirectory()
+    atexit.register(folder.cleanup)
+    read = config.load(demo.prepare(Path(folder.name)))
+    outcome = month.run(read, demo.MONTH)
+    con = Lake(read.lake.path).connect(outcome.record)
+    return con, reading.month(con, outcome.record)
+
+
+def _drawn(*shown: RenderableType) -> list[str]:
     out = io.StringIO()
     console = Console(file=out, width=COLUMNS, markup=False, highlight=False, emoji=False)
-    cluster = next(row for row in whole.clusters if row["cluster_name"] == SHOWN_CLUSTER)
-    console.print(
-        *overview(whole), "", Block(whole, cluster), *comparisons(whole, cluster), sep="\n"
-    )
-    lines = [line.rstrip() for line in out.getvalue().splitlines()]
+    console.print(*shown, sep="\n")
+    return [line.rstrip() for line in out.getvalue().splitlines()]
+
+
+def _block(lines: Iterable[str]) -> str:
     return "```text\n" + "\n".join(lines).strip("\n") + "\n```"
 
 
 PARTS: dict[str, Callable[[], str]] = {
     "picture": picture,
+    "idle": idle,
+    "causes": causes,
     "commands": commands,
     "methods": methods,
     "tables": tables,
