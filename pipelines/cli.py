@@ -188,6 +188,22 @@ def idle(
 
 
 @app.command()
+def efficiency(
+    month: MonthArgument,
+    config: ConfigOption = None,
+    lake: LakeOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Show what each team and workload requested, used and left unused, and what that cost.
+
+    Example: leerlauf efficiency 2026-10
+    """
+    from pipelines import commands_efficiency
+
+    commands_efficiency.efficiency(month, config, lake, as_json=json)
+
+
+@app.command()
 def variance(
     older: Annotated[str, typer.Argument(metavar="MONTH", help="The older month, YYYY-MM.")],
     newer: Annotated[str, typer.Argument(metavar="MONTH", help="The newer month, YYYY-MM.")],

@@ -10,6 +10,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, Field, create_model
 
 from pipelines.objects_base import Amount, Known, Object, Rows
+from pipelines.objects_efficiency import Efficiency
 from pipelines.objects_idle import Idle
 from pipelines.objects_rules import Rules, Variance
 from pipelines.objects_setup import Examination, Fetch, Inspection
@@ -217,6 +218,7 @@ OBJECTS: dict[str, type[BaseModel]] = {
     "reconcile": Result,
     "compare": Comparison,
     "idle": Idle,
+    "efficiency": Efficiency,
     "variance": Variance,
     "explain": Explanation,
     "rules": Rules,
