@@ -9,9 +9,10 @@ import pytest
 from pipelines import config, docs, failing
 from pipelines.cli import PIPE_CLOSED
 from pipelines.errors import UNREADABLE, WRONG_USE
+from pipelines.levers import LEVERS
 from pipelines.objects import OBJECTS
 from tests.conftest import ROOT
-from transforms.schema import TABLES
+from transforms.schema import CAUSES, TABLES
 
 README = docs.README.read_text(encoding="utf-8")
 
@@ -68,6 +69,28 @@ def test_the_configuration_of_the_readme_is_one() -> None:
 def test_every_command_is_in_the_readme_and_no_other() -> None:
     named = set(re.findall(r"`leerlauf (?!\.)([a-z]+)", README))
     assert named == set(OBJECTS)
+
+
+def test_every_cause_of_idle_has_its_turn_and_its_lever() -> None:
+    assert sorted(docs.IN_TURN) == sorted(CAUSES) == sorted(LEVERS)
+
+
+def test_every_finding_that_the_readme_names_is_one() -> None:
+    named = set(re.findall(r"`((?:[a-z]+_)+[a-z]+)`", part_of("## Why there is idle")))
+    named |= set(re.findall(r"`(inventory_[a-z_]+|reserve_[a-z]+|metric_[a-z_]+)`", README))
+    code = "".join(
+        path.read_text(encoding="utf-8")
+        for folder in ("pipelines", "sql", "transforms")
+        for path in (ROOT / folder).rglob("*.*")
+        if path.suffix in (".py", ".sql")
+    )
+    assert "idle_ratio_fell" in named
+    assert [name for name in sorted(named) if not re.search(rf"\b{name}\b", code)] == []
+
+
+def part_of(heading: str) -> str:
+    """Return what stands below a heading, up to the next one of its level."""
+    return README.partition(heading)[2].partition("\n## ")[0]
 
 
 def test_every_table_is_in_the_readme() -> None:
