@@ -99,6 +99,19 @@ def test_without_capacity_dearer_idle_is_volume(tmp_path: Path) -> None:
     assert found.moves[Line(PLACE, "a")].around.prices == {}
 
 
+def test_the_price_of_a_unit_counts_what_nodes_reserve(tmp_path: Path) -> None:
+    kept = {"row_kind": "system_overhead", "reason": "node_reserve", "split_source": None}
+    before = [pods("a", "10", "10"), idle("22", "40"), pods(None, "8", **kept)]
+    after = [pods("a", "10", "10"), idle("24", "40"), pods(None, "16", **kept)]
+    found = compared(tmp_path, before, after, config())
+    # 40 core hours cost 50 instead of 40: 22 would be 27.50, and are 24
+    assert parts(found, "platform") == {
+        "unit_price": "5.5",
+        "idle_volume": "-3.5",
+        "headroom_and_overhead": "8",
+    }
+
+
 def test_without_quantities_all_of_a_workload_is_its_own(tmp_path: Path) -> None:
     before = [pods("a", "10"), pods("b", "30"), idle("40")]
     after = [pods("a", "20"), pods("b", "30"), idle("50")]
