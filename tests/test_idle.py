@@ -115,6 +115,9 @@ def test_a_cluster_says_why_where_and_when(whole: list[str]) -> None:
         "           in days of other months: 0.50",
         "reserve    still in this idle, of 2 nodes: nobody says what they can allocate",
     ]
+    assert of_cluster(whole, "lab")[-1] == (
+        "reserve    what nodes keep for themselves is not in this idle"
+    )
 
 
 def test_all_clusters_of_a_currency_stand_together(whole: list[str]) -> None:
