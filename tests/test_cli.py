@@ -33,6 +33,7 @@ COMMANDS = [
     "reconcile",
     "compare",
     "idle",
+    "efficiency",
     "variance",
     "explain",
     "rules",
