@@ -1,6 +1,7 @@
 """What a policy keeps free is headroom: by share or quantity, of a node, a pool or a cluster."""
 
 import datetime as dt
+import re
 from decimal import Decimal
 from typing import Any
 
@@ -52,6 +53,19 @@ ONE_POOL = [row | {"node_pool": "general"} for row in NODES]
 def test_a_share_or_a_quantity_of_each_node(text: str, expected: Any) -> None:
     found = applied(NODES, headroom=[policy(cpu=text)])
     assert headroom(found, "resource_id") == expected
+    assert findings(found) == []
+
+
+@pytest.mark.parametrize("text", ["1e10", "1e999999999", "9999999E", "-1", "NaN", "101%", "-1%"])
+def test_what_nobody_can_keep_free(text: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(text.rstrip("%"))):
+        policy(cpu=text)
+
+
+@pytest.mark.parametrize("text", ["1e-30", "1e-999999", "0.0000000000001%"])
+def test_what_is_less_than_a_quantum_is_nothing(text: str) -> None:
+    found = applied(NODES, headroom=[policy(cpu=text)])
+    assert headroom(found) == []
     assert findings(found) == []
 
 

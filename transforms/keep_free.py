@@ -7,12 +7,12 @@ It is taken from the idle of the unit that the node reserve has left, never more
 """
 
 from collections.abc import Sequence
-from decimal import Decimal
+from decimal import ROUND_HALF_EVEN, Decimal
 
 import polars as pl
 
 from transforms.carve import Carved, Target, carve
-from transforms.money import scaled, zero
+from transforms.money import QUANTUM, scaled, zero
 from transforms.node_costs import NodeMonth, is_on_node
 from transforms.quantities import Kept
 from transforms.rules import HeadroomRule, Vocabulary
@@ -128,7 +128,12 @@ def _kept(rules: Rules) -> pl.DataFrame:
 
 
 def _amounts(kept: Kept) -> tuple[Decimal | None, Decimal | None]:
-    return None if kept.share is None else kept.share * 100, kept.quantity
+    percent = None if kept.share is None else kept.share * 100
+    return _places(percent), _places(kept.quantity)
+
+
+def _places(number: Decimal | None) -> Decimal | None:
+    return None if number is None else number.quantize(QUANTUM, ROUND_HALF_EVEN)
 
 
 def _wanted(units: pl.DataFrame) -> pl.DataFrame:

@@ -12,6 +12,8 @@ _SUFFIX = {
     **{f"{sign}i": Decimal(1024) ** power for power, sign in enumerate("KMGTPE", start=1)},
 }
 _GIB = Decimal(1024**3)
+LARGEST = 10**9
+"""More cores, GiB or GPUs than a node or a cluster can have: a mistake, and no amount."""
 
 
 class Kept(NamedTuple):
@@ -26,7 +28,10 @@ def parse(text: str) -> Decimal:
     found = _NUMBER.fullmatch(text.strip())
     if found is None or found[2] not in _SUFFIX:
         raise ValueError(text)
-    return Decimal(found[1]) * _SUFFIX[found[2]]
+    try:
+        return Decimal(found[1]) * _SUFFIX[found[2]]
+    except ArithmeticError:
+        raise ValueError(text) from None
 
 
 def gib(text: str) -> Decimal:
@@ -46,4 +51,7 @@ def kept(resource_kind: str, text: str) -> Kept:
         return Kept(share, None)
     if resource_kind == "compute" or (resource_kind == "memory" and text.strip()[-1:].isdigit()):
         raise ValueError(text)
-    return Kept(None, gib(text) if resource_kind == "memory" else parse(text))
+    quantity = gib(text) if resource_kind == "memory" else parse(text)
+    if quantity > LARGEST:
+        raise ValueError(text)
+    return Kept(None, quantity)
