@@ -171,6 +171,22 @@ def test_list_prices_are_by_request_too() -> None:
     }
 
 
+@pytest.mark.parametrize(("basis", "dollars"), [("provider", "0.045"), ("request", "0.0225")])
+def test_currencies_are_never_mixed(basis: str, dollars: str) -> None:
+    # In yuan CPU is 0.09 a vCPU-hour: half the request at twice the price.
+    yuan = {"line_item_currency_code": "CNY"}
+    dear = [it | yuan for it in web(1, requested=0.25, used=0.5)]
+    rows = [node(0), *web(0, 0.5, 1.0), node(1, cost=0.26) | yuan, *dear]
+    rows[-2]["split_line_item_unused_cost"] += 0.09
+    rows[-1]["split_line_item_unused_cost"] += 0.04
+    slices = sliced(raw(*rows), charge_basis=basis).slices
+    for view in ("effective_cost", "billed_cost"):
+        sums = slices.group_by("billing_currency").agg(pl.col(view).sum())
+        assert dict(sums.iter_rows()) == {"USD": Decimal("0.13"), "CNY": Decimal("0.26")}
+    cpu = slices.filter(row_kind="workload", resource_kind="cpu").sort("billing_currency")
+    assert cpu["effective_cost"].to_list() == [Decimal("0.0225"), Decimal(dollars)]
+
+
 def test_what_splits_nothing_is_charged_as_ever() -> None:
     fargate = row(
         product_code="AmazonEKS",
