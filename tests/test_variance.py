@@ -28,6 +28,7 @@ from tests.two_months import (
     Row,
     config,
     correction,
+    day,
     fee,
     idle,
     pods,
@@ -228,6 +229,15 @@ def test_a_rule_that_changes_inside_the_older_month_is_one_too(tmp_path: Path) -
     # September's rows are of the 1st, when the operator kept it; on its last day it was even
     assert parts(found, "platform") == {"rule_change": "-40"}
     assert parts(found, "a") == {"rule_change": "13.333333333334"}
+
+
+def test_only_the_days_before_the_change_move_by_it(tmp_path: Path) -> None:
+    read = config(
+        rule("first", "none", valid_to="2026-09-16"), rule("then", "even", valid_from="2026-09-16")
+    )
+    later = [row | {"charge_period_start": day(SEPTEMBER, 20)} for row in BEFORE]
+    found = compared(tmp_path, [*BEFORE, *later], BEFORE, read)
+    assert parts(found, "platform") == {"rule_change": "-40"}
 
 
 def test_another_team_rule_moves_all_that_follows_the_workload(tmp_path: Path) -> None:
