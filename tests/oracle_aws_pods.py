@@ -7,13 +7,13 @@ Choices where the contract leaves room:
 * A pod is a DaemonSet's when its tag says so. An hour is a split interval: it is the agents' alone
   when every pod with a split row in it is a DaemonSet's. Hours before the last one with another
   pod are no waiting for scale-down, also on the last day.
-* What one pod requests is read from each of its hourly rows: hours of a node that came or went
-  within them count like whole ones.
+* What one pod requests is read from each of its rows, over the whole interval: hours of a node that
+  came or went within them count like whole ones.
 """
 
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from fractions import Fraction
 
 from tests.oracle_aws_charges import AwsSlice, slice_of
@@ -133,11 +133,13 @@ def agents_hours(rows: Sequence[Row], *, is_last_day: bool) -> dict[datetime, st
 
 
 def requests(source: Source) -> list[PodRequest]:
-    """Return what each pod requests in each hour, without agents and requests of 0."""
+    """Return what each pod requests in each interval, without agents and requests of 0."""
     found = []
     for row in source.splits:
         reserved = rounded(row.get("split_line_item_reserved_usage"))
         if reserved > 0 and tag(row, "aws:eks:workload-type") != AGENT:
             cluster = source.instances[row["split_line_item_parent_resource_id"]]
-            found.append(PodRequest(cluster, resource_kind(row), reserved, Fraction(1)))
+            length = row["line_item_usage_end_date"] - start(row)
+            hours = Fraction(length // timedelta(seconds=1), 3600)
+            found.append(PodRequest(cluster, resource_kind(row), reserved / hours, hours))
     return found

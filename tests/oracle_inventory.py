@@ -11,7 +11,8 @@ Choices where the contract leaves room:
 * Of one node the snapshots that bear a date are used where there are any, else the undated one,
   for each resource by itself.
 * The same values twice are one; other values for one node, date and resource leave the node
-  without any. What an inventory says by id and by name is about one node.
+  without any, on every day. What is said by an id and by a name is about one node when the name
+  is that node's alone on any day; but what is said by a name and disagrees is not used at all.
 * A provider id is compared whole, by the part that stands on the bill; a name only where the
   inventory gives no id and exactly one node of the bill has the name that day.
 """
@@ -72,16 +73,23 @@ class Inventory:
             for (node, by_name, day, kind), told in _joined(_read(file)).items():
                 self._nodes[node, by_name][kind, day].add(told)
 
-    def told(self, node: str, name: str, day: date, *, is_alone: bool) -> dict[str, Told]:
+    def told(self, node: str, name: str | None, day: date) -> dict[str, Told]:
         """Return what is known of a bill node on a day, by resource.
 
-        `is_alone`: no other node of the bill has its name that day.
+        `name` is None where another node of the bill bears it that day.
         """
-        by_id = self._nodes.get((node, False), {})
-        by_name = self._nodes.get((name, True), {}) if is_alone else {}
-        if _disagree(by_id) or _disagree(_both(by_id, by_name)):
-            return {}
-        return {**_of_day(by_name, day), **_of_day(by_id, day)}
+        return {
+            **_of_day(self._named(name), day),
+            **_of_day(self._nodes.get((node, False), {}), day),
+        }
+
+    def contradicts_itself(self, node: str, name: str | None) -> bool:
+        """Whether several values are told of a bill node and one date."""
+        return _disagree(_both(self._nodes.get((node, False), {}), self._named(name)))
+
+    def _named(self, name: str | None) -> Snapshots:
+        found = self._nodes.get((name, True), {}) if name is not None else {}
+        return {} if _disagree(found) else found
 
 
 def _both(one: Snapshots, other: Snapshots) -> Snapshots:

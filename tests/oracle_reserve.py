@@ -10,7 +10,7 @@ Choices where the contract leaves room:
 * The amount is rounded half-even, once a node, day and resource.
 """
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date
@@ -39,11 +39,20 @@ def set_apart(
     """Take the reserve out of idle; return it, what was missing, and which parts contradict."""
     reserved_by = {piece.cluster for piece in pieces if piece.reason == "node_reserve"}
     by_day = _names(pieces)
+    spoiled = {
+        node
+        for names in by_day.values()
+        for node, name in names.items()
+        if inventory.contradicts_itself(node, name)
+    }
     made: list[Slice] = []
     short: list[Short] = []
     wrong: list[Part] = []
     for part, rows in parts(pieces).items():
-        told = _told(part, inventory, by_day[part.at.day])
+        if part.at.node in spoiled:
+            continue
+        name = by_day[part.at.day][part.at.node]
+        told = inventory.told(part.at.node, name, part.at.day).get(part.resource_kind)
         billed, capacity = hours(part.at.node, part.at.day), capacity_of(rows)
         if told is None or billed is None or capacity is None or rows[0].cluster in reserved_by:
             continue
@@ -67,16 +76,13 @@ def _contradicts(told: Told, billed: Fraction, capacity: Fraction) -> bool:
     return most > capacity * TOLERANCE or is_above_itself
 
 
-def _names(pieces: Iterable[Slice]) -> dict[date, dict[str, str]]:
-    """Return the node names of each day by node."""
+def _names(pieces: Iterable[Slice]) -> dict[date, dict[str, str | None]]:
+    """Return the names of each day's nodes; None where several nodes have one name."""
     found: dict[date, dict[str, str]] = defaultdict(dict)
     for part, rows in parts(pieces).items():
         found[part.at.day][part.at.node] = str(rows[0].node_name)
-    return found
-
-
-def _told(part: Part, inventory: Inventory, names: dict[str, str]) -> Told | None:
-    name = names[part.at.node]
-    is_alone = list(names.values()).count(name) == 1
-    known = inventory.told(part.at.node, name, part.at.day, is_alone=is_alone)
-    return known.get(part.resource_kind)
+    counts = {day: Counter(names.values()) for day, names in found.items()}
+    return {
+        day: {node: name if counts[day][name] == 1 else None for node, name in names.items()}
+        for day, names in found.items()
+    }

@@ -120,6 +120,8 @@ class Account:
     pods: dict[str, list[Pod]] = field(default_factory=dict)
     days: list[datetime] = field(default_factory=list)
     bill: Bill = field(default_factory=Bill)
+    is_daily: bool = False
+    """Whether the account's export has a row a day instead of one an hour."""
 
 
 def account(dice: Dice) -> Account:
@@ -129,6 +131,7 @@ def account(dice: Dice) -> Account:
     spelling = dice.among(("normalised", "raw"))
     names = ("shop", "prod-eu")[: dice.number(1, 2)]
     made = Account([Cluster(name, place, spelling) for name in names])
+    made.is_daily = happens(dice, 8)
     made.days = [PERIOD_START + n * DAY for n in range(dice.number(1, 3))]
     for number, cluster in enumerate(made.clusters):
         machines = [_machine(dice, number, n) for n in range(dice.number(1, 3))]

@@ -2,13 +2,15 @@
 
 import csv
 import json
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 from typing import Any
 
-from fixtures.aws.rows import Row
+from fixtures.aws.doubles import added
+from fixtures.aws.rows import DAY, Row, Span
 from fixtures.aws.writers import Export, cur2_parquet, write_json
 from tests.random_clusters import Account, Dice, account
 from tests.random_rules import Decisions, decisions
@@ -16,6 +18,13 @@ from tests.random_rules import Decisions, decisions
 MONTH = "2026-10"
 HAIR = 0.001
 """In quanta."""
+SAME_OF_A_DAY = (
+    "line_item_resource_id",
+    "line_item_line_item_type",
+    "line_item_usage_type",
+    "split_line_item_parent_resource_id",
+)
+"""What rows of one row of a daily export share."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +37,7 @@ class Case:
     def write(self, folder: Path) -> Path:
         """Write exports, inventories, metric files and `leerlauf.toml`; return that file."""
         charges, splits = (
-            [_settled(row) for row in rows]
+            [_settled(row) for row in (by_day(rows) if self.account.is_daily else rows)]
             for rows in (self.account.bill.charges, self.account.bill.splits)
         )
         half = len(splits) // 2
@@ -51,6 +60,36 @@ def case(dice: Dice) -> Case:
     """Draw a case."""
     drawn = account(dice)
     return Case(drawn, decisions(dice, drawn))
+
+
+def by_day(rows: Sequence[Row]) -> list[Row]:
+    """Return hourly rows as a daily export has them: added up, and without a ratio."""
+    found: dict[tuple[Any, ...], list[Row]] = defaultdict(list)
+    for row in rows:
+        day = row["line_item_usage_start_date"].date()
+        found[day, *(row.get(name) for name in SAME_OF_A_DAY)].append(row)
+    return [_added(of_day) for of_day in found.values()]
+
+
+def _added(rows: Sequence[Row]) -> Row:
+    """Add up what is a number; what one hour does not tell, the day does not."""
+    start = rows[0]["line_item_usage_start_date"].replace(hour=0)
+    span = Span(start, start + DAY)
+    numbers = {name for row in rows for name, value in row.items() if isinstance(value, float)}
+    sums = {
+        name: None
+        if any(row.get(name) is None for row in rows)
+        else added(float(row[name]) for row in rows)
+        for name in numbers
+    }
+    return {
+        **rows[0],
+        **sums,
+        "line_item_usage_start_date": span.start,
+        "line_item_usage_end_date": span.end,
+        "identity_time_interval": span.text,
+        "split_line_item_split_usage_ratio": None,
+    }
 
 
 def _settled(row: Row) -> Row:

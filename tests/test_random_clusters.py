@@ -72,6 +72,7 @@ def test_what_is_drawn_has_everything_in_it(tmp_path: Path) -> None:
     for seed in range(60):
         drawn = case(Seeded(Random(seed)))
         seen.update(_things(Books.load(drawn.write(tmp_path / str(seed)), MONTH)))
+        seen["daily"] += drawn.account.is_daily
         report = drawn.decisions.document["report"]
         seen.update(report.values())
         seen.update(rule["method"] for rule in drawn.decisions.document["allocation_rule"])
@@ -87,7 +88,7 @@ EXPECTED = (
     *("reserve short", "headroom short", "headroom unknown", "inventory contradicts"),
     *("negative idle", "nobody's workload", "left", "provider", "request"),
     *("effective", "billed", "none", "even", "proportional", "metric", "fixed"),
-    *("node", "node_pool", "cluster", "agents' hours", "fallback"),
+    *("node", "node_pool", "cluster", "agents' hours", "fallback", "daily"),
 )
 
 
