@@ -410,6 +410,14 @@ def test_an_id_and_a_name_that_say_other_amounts_of_one_day() -> None:
     )
 
 
+def test_a_name_does_not_make_up_for_an_id_of_which_several_things_are_said() -> None:
+    said = [snapshot(3), snapshot(2), snapshot(1, machine=None, taken=day(4))]
+    assert matched(said, ("i-1", "node-1", 5)) == (
+        [],
+        [("inventory_overlaps", "error", "nodes.json: i-1")],
+    )
+
+
 def test_nodes_that_no_bill_has_are_told_per_file() -> None:
     names = [f"i-{number:02}" for number in range(10, 17)]
     unknown = [snapshot(3, machine=machine) for machine in names]

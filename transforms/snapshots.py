@@ -50,6 +50,9 @@ def match(inventory: pl.DataFrame, bill: pl.DataFrame, month: str) -> Matched:
     by_id = _held(agreed.filter(~pl.col("by_name")), ids)
     by_name = _held(agreed.filter("by_name"), names)
     held, contradicting = _together(by_id, by_name)
+    # A name does not make up for an id of which several things are said.
+    disputed = overlapping.filter(~pl.col("by_name")).join(ids, on="key")
+    held = held.join(disputed, on="resource_id", how="anti")
     found = [
         *_overlaps(overlapping, contradicting, month),
         *_ambiguous(keyed, doubled, month),
