@@ -317,7 +317,7 @@ def test_idle_answers_how_much_why_where_and_when(
         "           memory                    25.83   37.2 %",
         "bought     on demand                 69.42  100.0 %",
         "day        ██████████████████████████████▄  1 to 31; most on day 1: 2.28",
-        "reserve    still in this idle, of 1 nodes: nobody says what they can allocate",
+        "reserve    still in this idle, of 1 node: nobody says what they can allocate",
     ]
 
 

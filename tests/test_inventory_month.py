@@ -225,7 +225,7 @@ def test_a_bad_inventory_moves_nothing_and_is_told(
     is_error = any(severity == "error" for _, severity, _ in expected)
     assert outcome.record.status == ("findings" if is_error else "ok")
     assert kinds(con) == kinds(without)
-    assert findings(con) == [*expected, ("reserve_unknown", "info", "1 nodes")]
+    assert findings(con) == [*expected, ("reserve_unknown", "info", "1 node")]
 
 
 def test_a_name_that_the_bill_has_will_do(tmp_path: Path) -> None:

@@ -9,7 +9,8 @@ SELECT
     'info' AS severity,
     unknown_reserves.provider,
     unknown_reserves.cluster_id,
-    count(DISTINCT unknown_reserves.resource_id) || ' nodes' AS "where",
+    count(DISTINCT unknown_reserves.resource_id)
+    || if(count(DISTINCT unknown_reserves.resource_id) = 1, ' node', ' nodes') AS "where",
     'allocatable capacity of every node' AS expected,
     'unknown: ' || coalesce(
         sum(unknown_reserves.idle) FILTER (WHERE unknown_reserves.idle > 0), 0
