@@ -124,7 +124,7 @@ def _add_inventories(dice: Dice, account: Account, made: Decisions) -> None:
     """Add snapshots: some nodes missing, some by name only, some dated, one in a table."""
     machines = [machine for nodes in account.machines.values() for machine in nodes]
     days = (None, *(day.date() for day in account.days), date(2026, 9, 20))
-    for number in range(dice.number(0, 2)):
+    for number in range(dice.among((0, 1, 2, 3))):
         known = [machine for machine in machines if happens(dice, 75)] or machines[:1]
         day = dice.among(days)
         named = f"nodes/{number}-{'all' if day is None else day}"

@@ -126,7 +126,7 @@ def says(found: tuple[Cells, Cells], expected: Cells) -> None:
 
 # -------------------------------------------------------------------- reserve and headroom
 
-RESERVED = {
+RESERVED: dict[str, list[dict[str, Any]]] = {
     "items": [
         {
             "metadata": {"name": "node-1"},
@@ -172,6 +172,28 @@ def test_a_month_of_the_worked_example_with_reserve_and_headroom(tmp_path: Path)
         },
     )
     assert sum(found.books.bills("effective").values()) == Fraction("0.23") * 744
+
+
+def test_a_node_of_which_two_things_are_said_keeps_its_reserve_in_idle(tmp_path: Path) -> None:
+    """Its name, which says one of the two again, does not make up for that."""
+    [item] = RESERVED["items"]
+    other = {**item, "status": {"allocatable": {"cpu": "3"}}}
+    named = {**item, "spec": {}}
+    found = told(
+        tmp_path,
+        stay(NODE, [TEAMS] * 24),
+        {"nodes/2026-10-01.json": {"items": [item, other, named]}},
+        nodes=[{"path": "nodes/*"}],
+    )
+    program, oracle = found.cells("reason", "resource_kind")
+    idle = {
+        ("node-1", "idle", "unrequested", "cpu"): "1.62",
+        ("node-1", "idle", "unrequested", "memory"): "0.96",
+    }
+    assert {key: cost for key, cost in program.items() if key[1] != "workload"} == idle
+    assert {key: cost for key, cost in oracle.items() if key[1] != "workload"} == idle
+    rules = found.con.sql("SELECT rule FROM findings WHERE severity = 'error'").fetchall()
+    assert rules == [("inventory_overlaps",)]
 
 
 def test_what_a_policy_wants_beyond_idle_is_told_and_not_made(tmp_path: Path) -> None:
