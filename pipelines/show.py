@@ -23,6 +23,10 @@ from pipelines.show_teams import comparisons, statements
 
 Detail = Callable[[Month, Row], Iterator[RenderableType]]
 COST_VIEW = {"effective": "amortised cost", "billed": "cost as invoiced"}
+CHARGE_BASIS = {
+    "provider": "split as the provider charged it",
+    "request": "charged by request alone",
+}
 SEVERITIES = {"error": "bold red", "warning": "yellow", "info": "blue"}
 FINDING = {
     "source": "source",
@@ -106,8 +110,9 @@ def _page(month: Month, detail: Detail, rest: Iterable[RenderableType], at: str)
 def head(month: Month) -> Text:
     """Return which month it is, how final, and which cost and charge are counted."""
     first = date.fromisoformat(f"{month.record.billing_period}-01")
-    view = COST_VIEW[month.record.configuration["report"]["cost_view"]]
-    how = f"   {month.record.month_status}, {view}, split as the provider charged it"
+    report = month.record.configuration["report"]
+    view, basis = COST_VIEW[report["cost_view"]], CHARGE_BASIS[report["charge_basis"]]
+    how = f"   {month.record.month_status}, {view}, {basis}"
     return Text.assemble((f"{first:%B %Y}", "bold"), (how, "dim"))
 
 

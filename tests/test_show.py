@@ -2,13 +2,15 @@
 
 import io
 from collections.abc import Iterator
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 
 import pytest
 from rich.console import Console, RenderableType
 
-from pipelines import show, show_clusters, show_rows
+from pipelines import show, show_clusters, show_explain, show_rows
+from pipelines.explaining import Explained
 from pipelines.figures import LOOKS, bar, clean, money, percent, rounded
 from pipelines.reading import Month
 from tests.ledger_cases import charge, idle, rule, workload
@@ -99,6 +101,14 @@ def test_all_clusters_are_seen_at_once(month: Month) -> None:
     ]
 
 
+def test_the_head_says_by_what_workloads_are_charged(month: Month) -> None:
+    report = {"report": {"cost_view": "effective", "charge_basis": "request"}}
+    record = month.record.model_copy(update={"configuration": report})
+    assert lines(show.head(replace(month, record=record))) == [
+        "October 2026   provisional, amortised cost, charged by request alone"
+    ]
+
+
 def test_namesakes_are_told_apart_by_what_differs() -> None:
     ids = ("sub/rg-1/aks/shop", "sub/rg-2/aks/shop", "p/eu/shop", "arn:aws:eks:eu:1:cluster/dark")
     clusters = [
@@ -122,7 +132,8 @@ def test_a_long_id_is_shown_whole() -> None:
     explained = {"provider": "azure", "cluster_id": identity, "billing_currency": "EUR"}
     kinds = {"row_kind": "workload", "reason": None, "resource_kind": "cpu", "method": "none"}
     money = {"allocation_rule": "default", "amount": Decimal(1), "pool_amount": Decimal(1)}
-    page = show_rows.explanation([{**explained, **kinds, **money, "note": None, "source_file": ""}])
+    row = {**explained, **kinds, **money, "pool_id": "p", "note": None, "source_file": ""}
+    page = show_explain.explanation(Explained([row], []))
     assert identity in "".join(lines(page))
 
 
