@@ -12,6 +12,15 @@ from typing import Annotated
 
 import typer
 
+from pipelines.options import (
+    ConfigOption,
+    JsonOption,
+    JsonSchemaOption,
+    LakeOption,
+    MonthArgument,
+    NewestArgument,
+)
+
 PIPE_CLOSED = 141
 
 app = typer.Typer(
@@ -20,19 +29,6 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-
-MonthArgument = Annotated[str, typer.Argument(metavar="MONTH", help="Billing period, YYYY-MM.")]
-ConfigOption = Annotated[
-    Path | None,
-    typer.Option("--config", metavar="FILE", help="Configuration instead of ./leerlauf.toml."),
-]
-LakeOption = Annotated[
-    Path | None,
-    typer.Option("--lake", metavar="FOLDER", help="Lake instead of the one configured."),
-]
-JsonOption = Annotated[
-    bool, typer.Option("--json", help="Print one JSON object on stdout, and nothing else.")
-]
 
 
 def main() -> None:
@@ -86,10 +82,7 @@ def demo(config: ConfigOption = None, lake: LakeOption = None, json: JsonOption 
 
 @app.command()
 def check(
-    month: Annotated[
-        str | None,
-        typer.Argument(metavar="MONTH", help="Billing period, YYYY-MM; else the newest."),
-    ] = None,
+    month: NewestArgument = None,
     config: ConfigOption = None,
     lake: LakeOption = None,
     json: JsonOption = False,
@@ -228,19 +221,13 @@ def explain(
     lake: LakeOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Explain a team's figures: pools, weights, rules and source files.
+    """Explain a team's figures: pools, weights, rules, nodes and source files.
 
     Example: leerlauf explain payments 2026-10
     """
-    from pipelines import common, machine, show_rows
+    from pipelines import commands_explain
 
-    month = common.this_month(month)
-    postings = common.explained(team, month, config, lake)
-    common.answer(
-        lambda: machine.explanation(month, postings),
-        lambda: show_rows.explanation(postings),
-        as_json=json,
-    )
+    commands_explain.explain(team, month, config, lake, as_json=json)
 
 
 @app.command()
@@ -265,15 +252,9 @@ def sql(
 
     Example: leerlauf sql "SELECT team, sum(total) FROM statements GROUP BY team"
     """
-    from pipelines import common, machine, show_rows
+    from pipelines import commands_sql
 
-    answer = common.asked(query, config, lake)
-    if json or sys.stdout.isatty():
-        common.answer(
-            lambda: machine.answer(answer.rows()), lambda: show_rows.answer(answer), as_json=json
-        )
-    else:
-        answer.write_csv(sys.stdout)
+    commands_sql.sql(query, config, lake, as_json=json)
 
 
 @app.command()
@@ -297,10 +278,7 @@ def schema(
     _config: ConfigOption = None,
     _lake: LakeOption = None,
     json: JsonOption = False,
-    json_schema: Annotated[
-        str | None,
-        typer.Option("--json-schema", metavar="COMMAND", help="JSON Schema of COMMAND's --json."),
-    ] = None,
+    json_schema: JsonSchemaOption = None,
 ) -> None:
     """List the tables, their columns and the default system namespaces.
 

@@ -23,7 +23,6 @@ from pipelines import (
     reading,
     show,
     show_setup,
-    show_teams,
     starting,
 )
 from pipelines.asking import Answer, ask
@@ -32,7 +31,7 @@ from pipelines.errors import ConfigurationError
 from pipelines.fetching import fetch_all
 from pipelines.lake import Lake
 from pipelines.progress import watching
-from pipelines.reading import Month, Row
+from pipelines.reading import Month
 
 BALANCED, FINDINGS = 0, 1
 
@@ -155,19 +154,6 @@ def at(config: Path | None, lake: Path | None = None) -> str:
     """Return how the next command finds the same lake, as a person types it."""
     options = (("--config", config), ("--lake", lake))
     return " ".join(f"{name} {quote(str(path))}" for name, path in options if path)
-
-
-def explained(team: str, period: str, config: Path | None, lake: Path | None) -> list[Row]:
-    """Return the postings of a team, named as it is or as a statement shows it."""
-    opened = open_lake(config, lake)
-    con = opened.connect(opened.newest(period))
-    try:
-        return reading.postings(con, team, period)
-    except ConfigurationError:
-        plain = show_teams.name_of(team)
-        if plain == team:
-            raise
-        return reading.postings(con, plain, period)
 
 
 def this_month(text: str) -> str:

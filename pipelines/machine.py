@@ -16,6 +16,7 @@ from pydantic import BaseModel, TypeAdapter
 from pipelines import objects_setup, reference
 from pipelines.checked import Examination
 from pipelines.errors import ConfigurationError
+from pipelines.explaining import Explained
 from pipelines.fetching import Fetched
 from pipelines.inspecting import Inspection
 from pipelines.mistakes import choice
@@ -30,6 +31,7 @@ from pipelines.objects import (
     Explanation,
     Failure,
     Finding,
+    IdleOfNode,
     Line,
     Method,
     Methods,
@@ -89,9 +91,13 @@ def unpublished(record: RunRecord, broken: list[Row]) -> Result:
     return Result.model_validate(_empty(record.billing_period) | how)
 
 
-def explanation(month: str, postings: list[Row]) -> Explanation:
-    """Return the postings of one team."""
-    return Explanation(billing_period=month, rows=[_pick(Posting, row) for row in postings])
+def explanation(month: str, found: Explained) -> Explanation:
+    """Return the postings of one team, and the nodes its idle is from."""
+    return Explanation(
+        billing_period=month,
+        rows=[_pick(Posting, row) for row in found.postings],
+        idle=[_pick(IdleOfNode, row) for row in found.idle],
+    )
 
 
 def inspection(found: Inspection, file: Path, next_command: str) -> objects_setup.Inspection:

@@ -195,10 +195,27 @@ Posting = create_model(
 )
 
 
+class IdleOfNode(Object):
+    """What of a pool of idle or headroom is of one node and cause, and the team's part of it.
+
+    Of each pool the amounts add up to pool_amount, the parts to what its postings gave the team.
+    """
+
+    provider: str
+    billing_currency: str
+    pool_id: str
+    node_pool: str | None
+    node_name: str | None
+    cause: str | None
+    amount: Amount
+    part: Amount
+
+
 class Explanation(Rows):
-    """What `explain` prints."""
+    """What `explain` prints: postings, and the nodes behind those of idle and headroom."""
 
     rows: list[Posting]
+    idle: list[IdleOfNode]
 
 
 class Failure(Rows):

@@ -4,19 +4,16 @@ The connection has one view per table (`pipelines.lake.Lake.connect`). Amounts a
 currency of their row; None is unknown or not applicable.
 """
 
-import difflib
 from dataclasses import dataclass
 from typing import Any
 
 import duckdb
 
 from pipelines import queries
-from pipelines.errors import ConfigurationError
 from pipelines.record import RunRecord
 
 Row = dict[str, Any]
 NO_TEAM = "-"
-SHOWN_TEAMS = 10
 
 LINES = "provider, cluster_id, billing_currency, team NULLS LAST"
 METHODS = 'method, "by" NULLS FIRST'
@@ -64,29 +61,3 @@ def rows(con: duckdb.DuckDBPyConnection, query: str, values: Row | None = None) 
     answer = con.execute(query, values or {})
     names = [column[0] for column in answer.description]
     return [dict(zip(names, row, strict=True)) for row in answer.fetchall()]
-
-
-def postings(con: duckdb.DuckDBPyConnection, team: str, month: str) -> list[Row]:
-    """Return the postings of a team with their source files; `-` is money without team.
-
-    Raises ConfigurationError where the team has none.
-    """
-    asked = None if team == NO_TEAM else team
-    found = rows(con, queries.read("read/explain"), {"team": asked})
-    if not found:
-        raise _no_such_team(con, team, month)
-    return found
-
-
-def _no_such_team(con: duckdb.DuckDBPyConnection, team: str, month: str) -> ConfigurationError:
-    teams = con.sql("SELECT DISTINCT team FROM statements WHERE team IS NOT NULL").fetchall()
-    names = sorted(name for (name,) in teams)
-    near = difflib.get_close_matches(team, names, n=1)
-    return ConfigurationError(
-        f"no such team in {month}",
-        where="TEAM",
-        expected=f"one of {len(names)} teams: {', '.join(names[:SHOWN_TEAMS])}"
-        + (", ..." if len(names) > SHOWN_TEAMS else ""),
-        got=repr(team),
-        hint=f"Did you mean `{near[0]}`?" if near else "",
-    )

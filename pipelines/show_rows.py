@@ -1,6 +1,5 @@
-"""Rows for people: the postings of one team, answers of SQL, methods and tables."""
+"""Rows for people: answers of SQL, methods and tables."""
 
-from collections import defaultdict
 from collections.abc import Iterator
 from decimal import Decimal
 from itertools import groupby
@@ -12,84 +11,11 @@ from rich.table import Table
 from rich.text import Text
 
 from pipelines.asking import Answer
-from pipelines.figures import LOOKS, clean, money, percent
-from pipelines.reading import Row
+from pipelines.figures import clean
 from pipelines.reference import Column, Header
-from pipelines.show_clusters import WIDEST_ID, sum_table
 
-PLACES = 6
-"""Decimal places of explained amounts: enough to see a day's pool, few enough to read."""
-SHOWN_FILES = 10
 SHOWN_ROWS = 1000
 WIDEST_VALUE = 200
-
-
-# ---------------------------------------------------------------------------------------------
-# Explain
-# ---------------------------------------------------------------------------------------------
-
-Reason = tuple[str, str, str, str, str]
-"""What postings of one kind have in common: kind, reason, resource, method, rule."""
-
-
-def explanation(postings: list[Row]) -> RenderableType:
-    """Return the postings of a team, summed over the days, and the files they came from."""
-    key = itemgetter("provider", "cluster_id", "billing_currency")
-    parts: list[RenderableType] = []
-    for (provider, cluster, currency), group in groupby(sorted(postings, key=key), key=key):
-        known = (clean(cluster, WIDEST_ID), "bold")
-        heading = Text.assemble(known, (f"  {provider}  {currency}", "dim"), overflow="fold")
-        parts += [heading, _reasons(list(group)), Text("")]
-    return Group(*parts, *_notes(postings), *_files(postings))
-
-
-def _reasons(postings: list[Row]) -> Table:
-    table = sum_table()
-    table.add_column("", footer="total", overflow="fold")
-    table.add_column("method (rule)", style="dim", overflow="fold")
-    table.add_column("of pools of", justify="right", no_wrap=True)
-    table.add_column("part", justify="right", no_wrap=True)
-    amount = sum((posting["amount"] for posting in postings), Decimal(0))
-    table.add_column("amount", footer=money(amount, PLACES, "bold"), justify="right", no_wrap=True)
-    for (kind, reason, resource, method, rule), group in _grouped(postings).items():
-        given = sum((posting["amount"] for posting in group), Decimal(0))
-        pool = sum((posting["pool_amount"] for posting in group), Decimal(0))
-        what = " ".join(part.replace("_", " ") for part in (LOOKS[kind].words, resource) if part)
-        name = Text(what).append(f"\n{reason.replace('_', ' ')}" if reason else "", style="dim")
-        by = f"{method} ({rule})" if rule != "default" else method
-        table.add_row(name, by, money(pool, PLACES), percent(given, pool), money(given, PLACES))
-    return table
-
-
-def _grouped(postings: list[Row]) -> dict[Reason, list[Row]]:
-    groups: dict[Reason, list[Row]] = defaultdict(list)
-    key = itemgetter("row_kind", "reason", "resource_kind", "method", "allocation_rule")
-    for posting in postings:
-        groups[tuple(part or "" for part in key(posting))].append(posting)  # type: ignore[index]
-    order = list(LOOKS)
-    return dict(sorted(groups.items(), key=lambda item: (order.index(item[0][0]), item[0])))
-
-
-def _notes(postings: list[Row]) -> Iterator[RenderableType]:
-    for note in sorted({posting["note"] for posting in postings if posting["note"]}):
-        yield Text(f"note: {clean(note, 300)}", style="dim")
-
-
-def _files(postings: list[Row]) -> Iterator[RenderableType]:
-    names = sorted(
-        {
-            name
-            for posting in postings
-            for name in (posting["source_file"] or "").split("; ")
-            if name
-        }
-    )
-    if names:
-        yield Text("from", style="dim")
-    for name in names[:SHOWN_FILES]:
-        yield Text(f"  {clean(name, 200)}", overflow="fold")
-    if len(names) > SHOWN_FILES:
-        yield Text(f"  and {len(names) - SHOWN_FILES} more files", style="dim")
 
 
 # ---------------------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipelines import queries
+from pipelines.explaining import explained
 from tests.ledger_cases import DAY, PERIOD, SHOP, Row, book, charge, idle, outside, rule, workload
 from tests.strategies import QUANTUM, months
 from transforms.schema import CLUSTER_KINDS, TABLES, polars_schema
@@ -445,11 +446,9 @@ def test_explain_names_the_files_of_each_pool() -> None:
         workload(None, "16", source_file="f", charge_period_start=date(2026, 10, 2)),
     ]
     con = book(rows, rule("r", "proportional", scope="node"))
-    explain = queries.read("read/explain")
-    explained = con.execute(explain, {"team": "ads"})
-    names = [column[0] for column in explained.description or ()]
-    assert names == [*TABLES["postings"], "source_file"]
-    shown = [(row[names.index("pool_amount")], row[-1]) for row in explained.fetchall()]
+    postings = explained(con, "ads", "2026-10").postings
+    assert list(postings[0]) == [*TABLES["postings"], "source_file"]
+    shown = [(row["pool_amount"], row["source_file"]) for row in postings]
     assert sorted(shown) == [(1, "a"), (2, "a; c"), (8, "e")]
-    nobody = con.execute(explain, {"team": None}).fetchall()
-    assert [(row[names.index("amount")], row[-1]) for row in nobody] == [(16, "f")]
+    nobody = explained(con, "-", "2026-10").postings
+    assert [(row["amount"], row["source_file"]) for row in nobody] == [(16, "f")]
