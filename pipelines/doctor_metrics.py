@@ -1,16 +1,19 @@
 """What `leerlauf check` says of metric files: whether they can be read and hold the month."""
 
+from pathlib import Path
+
 import polars as pl
 
 from pipelines import figures, metrics
 from pipelines.checked import Checked
 from pipelines.config import Config
+from pipelines.decisions import AllocationRule
 from pipelines.doctor_sources import of_problem
 from pipelines.errors import ConfigurationError
 from pipelines.periods import first_day, next_month
 from transforms.errors import InputError
 
-CHECK = "metrics"
+CHECK, EXPECTED = "metrics", "values of the month by day, cluster and team"
 
 
 def examine_metrics(config: Config, month: str) -> list[Checked]:
@@ -23,21 +26,21 @@ def examine_metrics(config: Config, month: str) -> list[Checked]:
         return [of_problem(CHECK, error)]
     day = pl.col("charge_date")
     values = read.values.filter(day >= first_day(month), day < next_month(month))
-    filled = set(values.get_column("position"))
     held = f"{figures.count(len(read.files), 'file')}, {figures.count(len(values), 'value')}"
-    expected = "values of the month by day, cluster and team"
-    return [
-        Checked(CHECK, "ok", f"{held} of {month}", expected),
-        *(
-            Checked(
-                CHECK,
-                "warning",
-                f"allocation rule {rule.id}: no value of {month}",
-                expected,
-                f"add it to {rule.metric_file.name}; the rule falls back to "
-                f"{rule.fallback or 'none'}",
-            )
-            for position, rule in enumerate(config.allocation_rules)
-            if rule.metric_file is not None and position not in filled
-        ),
+    filled = set(values.get_column("position"))
+    lacking = [
+        _lacking(rule, rule.metric_file, month)
+        for position, rule in enumerate(config.allocation_rules)
+        if rule.metric_file is not None and position not in filled
     ]
+    return [Checked(CHECK, "ok", f"{held} of {month}", EXPECTED), *lacking]
+
+
+def _lacking(rule: AllocationRule, file: Path, month: str) -> Checked:
+    return Checked(
+        check=CHECK,
+        status="warning",
+        actual=f"allocation rule {rule.id}: no value of {month}",
+        expected=EXPECTED,
+        hint=f"add it to {file.name}; the rule falls back to {rule.fallback or 'none'}",
+    )

@@ -35,6 +35,23 @@ def read(rows: pl.DataFrame, *, first: int = 1) -> pl.DataFrame:
     row. A team that is empty is workload without a team. Rows that are empty count for nothing.
     Raises InputError, which names the row; the caller knows the file.
     """
+    filled = _filled(rows, first)
+    parsed = filled.with_columns(
+        _day(filled.schema["date"]).alias("charge_date"),
+        *(_text(name) for name in ("cluster", "team", "metric")),
+        *_number(filled.schema["value"]),
+    )
+    for doubt in _doubts():
+        _refuse(parsed, doubt)
+    _refuse_doubles(parsed)
+    return parsed.select(
+        pl.col("number" if name == "value" else name).cast(dtype).alias(name)
+        for name, dtype in VALUES.items()
+    )
+
+
+def _filled(rows: pl.DataFrame, first: int) -> pl.DataFrame:
+    """Return COLUMNS and `row`, without rows that are empty. Raises InputError."""
     missing = [name for name in COLUMNS if name not in rows.columns]
     if missing:
         raise InputError(
@@ -52,18 +69,7 @@ def read(rows: pl.DataFrame, *, first: int = 1) -> pl.DataFrame:
             got="the names of the columns alone",
             hint="Let what writes the file write it again, or take the rule out.",
         )
-    parsed = filled.with_columns(
-        _day(filled.schema["date"]).alias("charge_date"),
-        *(_text(name) for name in ("cluster", "team", "metric")),
-        *_number(filled.schema["value"]),
-    )
-    for doubt in _doubts():
-        _refuse(parsed, doubt)
-    _refuse_doubles(parsed)
-    return parsed.select(
-        pl.col("number" if name == "value" else name).cast(dtype).alias(name)
-        for name, dtype in VALUES.items()
-    )
+    return filled
 
 
 # ---------------------------------------------------------------------------------------------
