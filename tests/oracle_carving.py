@@ -80,11 +80,9 @@ def idle_of(pieces: Iterable[Slice]) -> list[Slice]:
 
 
 def capacity_of(pieces: Iterable[Slice]) -> Fraction | None:
-    """Return the capacity that stands on idle slices; None where one is unknown, or nothing."""
-    known = [piece.capacity for piece in idle_of(pieces)]
-    if None in known:
-        return None
-    return sum((capacity for capacity in known if capacity is not None), ZERO) or None
+    """Return the capacity that stands on idle slices; None where none does, or nothing."""
+    known = [piece.capacity for piece in idle_of(pieces) if piece.capacity is not None]
+    return sum(known, ZERO) or None
 
 
 def take(

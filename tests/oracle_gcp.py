@@ -24,7 +24,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from tests import oracle_gcp_files
+from tests import oracle_gcp_files, oracle_gcp_nodes
 from tests.oracle_gcp_files import Row
 from tests.oracle_slices import ZERO, Fate, Kind, Read, Slice, labels
 
@@ -67,8 +67,16 @@ def read_rows(source: str, rows: list[Row], month: str) -> Read:
     """Return one month (YYYY-MM) of rows."""
     number = month.replace("-", "")
     fates = [_fate(row, "sliced" if row.month == number else "other_period") for row in rows]
-    inside = (row for row in rows if row.month == number)
-    return Read(VIEWS, fates, [piece for row in inside for piece in slices(source, row)])
+    inside = [(row, list(slices(source, row))) for row in rows if row.month == number]
+    charges = [(row, pieces[0]) for row, pieces in inside]
+    oracle_gcp_nodes.give_capacity(charges)
+    return Read(
+        VIEWS,
+        fates,
+        [piece for _, pieces in inside for piece in pieces],
+        oracle_gcp_nodes.hours(charges),
+        oracle_gcp_nodes.requests(charges),
+    )
 
 
 def _fate(row: Row, name: str) -> Fate:
@@ -118,6 +126,8 @@ def _charge(source: str, row: Row, amount: Fraction, cluster: str | None) -> Sli
     if kind[0] == "workload":
         piece.namespace = namespace
         piece.labels = _labels(row)
+        owner = row.labels.get("k8s-workload-type")
+        piece.workload_kind = owner.rsplit("-", 1)[-1] if owner else None
     if namespace == "kube:unallocated" and kind[0] in ("idle", "shared"):
         piece.provider_idle = amount
     return piece

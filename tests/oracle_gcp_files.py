@@ -42,7 +42,9 @@ class Row:
     service_id: str | None
     service: str
     sku: str
+    sku_id: str | None
     unit: str | None
+    usage: Fraction | None
     project: str | None
     location: str | None
     labels: Mapping[str, str]
@@ -95,7 +97,9 @@ def row(values: Mapping[str, Any]) -> Row:
         service_id=at(values, "service.id"),
         service=at(values, "service.description") or "",
         sku=at(values, "sku.description") or "",
+        sku_id=at(values, "sku.id"),
         unit=at(values, "usage.unit"),
+        usage=_quantity(at(values, "usage.amount")),
         project=at(values, "project.id"),
         location=at(values, "location.location"),
         labels=_pairs(at(values, "labels")),
@@ -146,6 +150,10 @@ def _pairs(value: Any) -> dict[str, str]:
 def _amount(value: Any) -> Fraction:
     exact = value if isinstance(value, float) else Decimal(value)
     return rounded(Fraction(exact))
+
+
+def _quantity(value: Any) -> Fraction | None:
+    return None if value is None else _amount(value)
 
 
 def _moment(value: Any) -> datetime:

@@ -6,8 +6,8 @@ Choices where the contract leaves room:
 * A unit is the nodes of one rule, day and currency: one node, those of one pool, or all of a
   cluster. Nodes without a pool are one pool; only `*` is for them.
 * What is wanted is rounded half-even, once a unit and resource.
-* With one capacity of the unit unknown, an absolute quantity is unknown. Hours are the largest
-  that are known.
+* With the capacity of one node of the unit unknown, an absolute quantity is unknown. Hours are the
+  largest that are known.
 """
 
 import re

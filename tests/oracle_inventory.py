@@ -71,7 +71,7 @@ class Inventory:
         self._nodes: dict[tuple[str, bool], Snapshots] = defaultdict(lambda: defaultdict(set))
         for file in sorted(files):
             for (node, by_name, day, kind), told in _joined(_read(file)).items():
-                self._nodes[node, by_name][kind, day].add(told)
+                self._nodes[node, by_name][kind, day] |= told
 
     def told(self, node: str, name: str | None, day: date) -> dict[str, Told]:
         """Return what is known of a bill node on a day, by resource.
@@ -107,25 +107,23 @@ def _of_day(snapshots: Snapshots, day: date) -> dict[str, Told]:
         days = [taken for of, taken in snapshots if of == kind and taken is not None]
         before = [taken for taken in days if taken <= day]
         nearest = max(before) if before else min(days, default=None)
-        said = snapshots[kind, nearest]
-        found[kind] = max(said, key=lambda told: told.capacity or 0)
+        if said := snapshots[kind, nearest]:
+            found[kind] = max(said, key=lambda told: told.capacity or 0)
     return found
 
 
 # ---------------------------------------------------------------------------------- reading
 
 
-def _joined(
-    said: Iterable[Said],
-) -> dict[tuple[str, bool, date | None, str], Told]:
+def _joined(said: Iterable[Said]) -> dict[tuple[str, bool, date | None, str], set[Told]]:
     """Return what can be allocated with the capacity that the same file tells."""
-    amounts: dict[tuple[str, bool, date | None, str], dict[str, Fraction]] = defaultdict(dict)
+    amounts: dict[Any, dict[str, set[Fraction]]] = defaultdict(lambda: defaultdict(set))
     for one in said:
-        amounts[one.node, one.by_name, one.day, one.resource_kind][one.metric] = one.amount
+        key = (one.node, one.by_name, one.day, one.resource_kind)
+        amounts[key][one.metric].add(one.amount)
     return {
-        key: Told(found["allocatable"], found.get("capacity"))
+        key: {Told(amount, max(found["capacity"], default=None)) for amount in found["allocatable"]}
         for key, found in amounts.items()
-        if "allocatable" in found
     }
 
 

@@ -195,26 +195,27 @@ def _bridges(con: duckdb.DuckDBPyConnection, books: Books, view: str) -> Iterato
         "SELECT cluster_id, node_name, resource_kind, billing_currency, name, sum(amount) "
         "FROM reconciliation GROUP BY ALL"
     )
-    ours = figures(con, query)
     theirs = {
         (*key, name): amount
         for key, lines in books.bridges().items()
         for name, amount in lines.items()
         if amount
     }
-    loose = {key for key, carved in _carved(books).items() if carved}
-    for key in loose:
-        for name in ESTIMATED:
-            ours.pop((*key, name), None)
-            theirs.pop((*key, name), None)
-    yield from unlike("bridge", ours, theirs)
+    ours = without_estimates(figures(con, query), books)
+    yield from unlike("bridge", ours, without_estimates(theirs, books))
 
 
-def _carved(books: Books) -> dict[tuple[Any, ...], bool]:
-    """Tell for each bridge whether reserve or headroom was taken from it."""
+def without_estimates(lines: Figures, books: Books) -> Figures:
+    """Return lines of bridges without those that the program estimates."""
+    carved = {
+        key
+        for key, named in books.bridges().items()
+        if named["node_reserve"] or named["policy_headroom"]
+    }
     return {
-        key: bool(lines["node_reserve"] or lines["policy_headroom"])
-        for key, lines in books.bridges().items()
+        key: amount
+        for key, amount in lines.items()
+        if not (key[-1] in ESTIMATED and key[:-1] in carved)
     }
 
 

@@ -32,8 +32,8 @@ SIZES: tuple[tuple[str, dict[str, float], float], ...] = (
     ("g5.12xlarge", {"cpu": 48, "memory": 192, "gpu": 4}, 5.672),
 )
 POOLS = ("std", "spot", "big", None)
-TEAMS = ("ads", "batch", "web", "Zoo", None)
-NAMESPACES = ("shop", "tools", "kube-system", "overprovisioning", "jobs")
+TEAMS = ("ads", "batch", "Zoo", None)
+NAMESPACES = ("shop", "tools", "jobs", "web", "kube-system", "overprovisioning")
 KINDS = ("ReplicaSet", "StatefulSet", "Job", None)
 REQUESTS: dict[str, tuple[float, ...]] = {
     "cpu": (0.0, 0.1, 0.25, 0.5, 1.0, 1.5, 3.0),
@@ -136,7 +136,7 @@ def account(dice: Dice) -> Account:
     for number, cluster in enumerate(made.clusters):
         machines = [_machine(dice, number, n) for n in range(dice.number(1, 3))]
         made.machines[cluster.name] = machines
-        made.pods[cluster.name] = [_pod(dice, n) for n in range(dice.number(1, 4))]
+        made.pods[cluster.name] = [_pod(dice, n) for n in range(dice.number(1, 6))]
         for machine in machines:
             _live(dice, made, cluster, machine)
         _services(dice, made, cluster)

@@ -212,9 +212,9 @@ def _add_rules(dice: Dice, account: Account, made: Decisions) -> None:
         elif happens(dice, 25):
             rule["except"] = some(dice, NAMED_TEAMS) or ["ads"]
         if method == "fixed":
-            rule["shares"] = {
-                team: dice.among((60, 40, 1, 0.5, 33.3)) for team in some(dice, NAMED_TEAMS)
-            } or {"ads": 1}
+            rule["shares"] = {team: dice.among((60, 40, 1, 0.5, 33.3)) for team in NAMED_TEAMS}
+            if happens(dice, 40):
+                del rule["shares"][dice.among(NAMED_TEAMS)]
         if method == "metric":
             _add_metric(dice, account, made, rule)
         rules.append(rule)

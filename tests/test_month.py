@@ -23,6 +23,8 @@ from pipelines.config import Config
 from pipelines.lake import Lake
 from pipelines.providers import PROVIDERS
 from tests.oracle import COMPARED, KINDS, Books
+from tests.random_agreement import without_estimates
+from transforms.schema import CAUSES
 from transforms.sliced import Context, Sliced
 
 FIXTURES = Path(__file__).parent.parent / "fixtures"
@@ -178,6 +180,21 @@ def test_the_bridge_is_the_oracles(con: duckdb.DuckDBPyConnection, books: Books)
         for key, amounts in books.bridges().items()
         for name, amount in amounts.items()
     }
+    assert agree(con, without_estimates(ours, books), without_estimates(theirs, books))
+
+
+def test_causes_of_idle_are_the_oracles(con: duckdb.DuckDBPyConnection, books: Books) -> None:
+    ours = figures(
+        con,
+        "SELECT cluster_id, billing_currency, resource_kind, cause, sum(effective_cost) "
+        "FROM normalised WHERE row_kind = 'idle' GROUP BY ALL HAVING sum(effective_cost) <> 0",
+    )
+    theirs: dict[Any, Fraction] = {}
+    for piece in books.clustered:
+        if piece.row_kind == "idle" and piece.effective:
+            key = (piece.cluster, piece.currency, piece.resource_kind, piece.cause)
+            theirs[key] = theirs.get(key, Fraction(0)) + piece.effective
+    assert {cause for *_, cause in ours} == set(CAUSES)
     assert agree(con, ours, theirs)
 
 
