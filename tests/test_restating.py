@@ -4,12 +4,14 @@ from collections.abc import Sequence
 from decimal import Decimal
 from pathlib import Path
 
+import duckdb
 import pytest
 
-from pipelines import in_force, ledger, month, two_months
+from pipelines import in_force, ledger, month, two_months, variance_figures
 from pipelines.config import Config
 from pipelines.lake import Lake
 from pipelines.two_months import Variance
+from pipelines.variance_figures import PER_UNIT, Line, Statement
 from tests.ledger_cases import SHOP
 from tests.test_month import load
 from tests.two_months import (
@@ -97,6 +99,29 @@ def test_corrections_follow_the_rules_too(tmp_path: Path) -> None:
     found = totals(compared(tmp_path, rows, config(), config(rule("fee", "even", "cluster_fee"))))
     assert found[SEPTEMBER, "platform"] == ("46.00", "40.00")
     assert found[SEPTEMBER, "a"] == ("10.00", "13.00")
+
+
+def test_what_closed_months_carried_into_one_is_in_it_by_any_rule(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    statements = variance_figures.statements
+
+    def carrying(con: duckdb.DuckDBPyConnection) -> dict[Line, Statement]:
+        found = statements(con)
+        if con.sql("SELECT max(billing_period) FROM settings").fetchall() == [(OCTOBER,)]:
+            line = next(line for line in found if line.team == "a")
+            before, five = found[line], 5 * PER_UNIT
+            found[line] = before._replace(total=before.total + five, carried=five)
+        return found
+
+    monkeypatch.setattr(variance_figures, "statements", carrying)
+    found = compared(tmp_path, ROWS, SHARED, EVEN)
+    assert totals(found)[OCTOBER, "a"] == ("35.00", "25.00")
+    a = next(move for line, move in found.moves.items() if line.team == "a")
+    assert {part: whole // PER_UNIT for part, whole in a.parts.items() if whole} == {
+        "rule_change": 10,
+        "corrections": 5,
+    }
 
 
 def test_what_is_not_workload_has_no_team_by_any_rule(tmp_path: Path) -> None:
