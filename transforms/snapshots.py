@@ -47,12 +47,13 @@ def match(inventory: pl.DataFrame, bill: pl.DataFrame, month: str) -> Matched:
     keyed = _keyed(inventory)
     agreed, overlapping = _agreed(keyed)
     ids, names, doubled = _ids(bill), *_names(bill)
-    by_id = _held(agreed.filter(~pl.col("by_name")), ids)
-    by_name = _held(agreed.filter("by_name"), names)
-    held, contradicting = _together(by_id, by_name)
+    by_id, by_name = agreed.filter(~pl.col("by_name")), agreed.filter("by_name")
+    held = _together(_held(by_id, ids), _held(by_name, names))
+    contradicting = _contradicting(_of_nodes(by_id, ids), _of_nodes(by_name, names))
     # A name does not make up for an id of which several things are said.
     disputed = overlapping.filter(~pl.col("by_name")).join(ids, on="key")
-    held = held.join(disputed, on="resource_id", how="anti")
+    for doubted in (contradicting, disputed):
+        held = held.join(doubted, on="resource_id", how="anti")
     found = [
         *_overlaps(overlapping, contradicting, month),
         *_ambiguous(keyed, doubled, month),
@@ -149,15 +150,21 @@ def _nearest(
     return near.drop_nulls("taken")
 
 
-def _together(by_id: pl.DataFrame, by_name: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Return what ids say, else names; and where both say other things of one day."""
-    both = by_id.join(by_name, on=_PART, suffix=":named")
-    contradicting = both.filter(
-        pl.col("taken").eq_missing(pl.col("taken:named"))
-        & (pl.col("allocatable") != pl.col("allocatable:named"))
-    )
-    held = pl.concat([by_id, by_name.join(by_id, on=_PART, how="anti")])
-    return held.join(contradicting, on="resource_id", how="anti"), contradicting
+def _together(by_id: pl.DataFrame, by_name: pl.DataFrame) -> pl.DataFrame:
+    """Return what ids say, else names."""
+    return pl.concat([by_id, by_name.join(by_id, on=_PART, how="anti")])
+
+
+def _of_nodes(snapshots: pl.DataFrame, nodes: pl.DataFrame) -> pl.DataFrame:
+    """Add `resource_id`: which node of the bill a snapshot is of, on any day."""
+    return snapshots.join(nodes.select("key", "resource_id").unique(), on="key")
+
+
+def _contradicting(by_id: pl.DataFrame, by_name: pl.DataFrame) -> pl.DataFrame:
+    """Return where ids and names say other things of one node and date."""
+    same = ["resource_id", "taken", "resource_kind"]
+    both = by_id.join(by_name, on=same, suffix=":named", nulls_equal=True)
+    return both.filter(pl.col("allocatable") != pl.col("allocatable:named"))
 
 
 # ---------------------------------------------------------------- findings
