@@ -92,22 +92,15 @@ def _compared(older: Published, newer: Published) -> Variance:
     fixed, unfixed = _under(older, rules, own[0])
     moved, unmoved = _under(newer, rules, own[1])
     other, unknown = _under(older, later, own[0])
-    statements = variance_figures.statements(older.con), variance_figures.statements(newer.con)
     clusters = {cluster.key: cluster for cluster in (*older.clusters, *newer.clusters)}
-    pair = Pair(
-        older=own[0],
-        newer=own[1],
-        fixed=fixed,
-        moved=moved,
-        bills=(variance_figures.bill(older.con), variance_figures.bill(newer.con)),
-        statements=statements,
-        terms={key: _terms(rules, cluster) for key, cluster in clusters.items()},
-    )
+    terms = {key: _terms(rules, cluster) for key, cluster in clusters.items()}
+    statements = variance_figures.statements(older.con), variance_figures.statements(newer.con)
+    bills = variance_figures.bill(older.con), variance_figures.bill(newer.con)
     return Variance(
         months=(older.record.billing_period, newer.record.billing_period),
         clusters=clusters,
         operators={key: in_force.operator(newer.config, one) for key, one in clusters.items()},
-        moves=moves(pair),
+        moves=moves(Pair(*own, fixed, moved, bills, statements, terms)),
         statements=statements,
         totals=(
             *_totals(older, statements[0], other, unknown),
