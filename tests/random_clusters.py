@@ -32,8 +32,8 @@ SIZES: tuple[tuple[str, dict[str, float], float], ...] = (
     ("g5.12xlarge", {"cpu": 48, "memory": 192, "gpu": 4}, 5.672),
 )
 POOLS = ("std", "spot", "big", None)
-TEAMS = ("ads", "batch", "Zoo", None)
-NAMESPACES = ("shop", "tools", "jobs", "web", "kube-system", "overprovisioning")
+TEAMS = ("ads", "batch", "Zoo", "ads", "batch", None)
+NAMESPACES = ("shop", "tools", "jobs", "web", "ads", "kube-system", "overprovisioning")
 KINDS = ("ReplicaSet", "StatefulSet", "Job", None)
 REQUESTS: dict[str, tuple[float, ...]] = {
     "cpu": (0.0, 0.1, 0.25, 0.5, 1.0, 1.5, 3.0),
@@ -136,7 +136,7 @@ def account(dice: Dice) -> Account:
     for number, cluster in enumerate(made.clusters):
         machines = [_machine(dice, number, n) for n in range(dice.number(1, 3))]
         made.machines[cluster.name] = machines
-        made.pods[cluster.name] = [_pod(dice, n) for n in range(dice.number(1, 6))]
+        made.pods[cluster.name] = [_pod(dice, n) for n in range(dice.number(2, 6))]
         for machine in machines:
             _live(dice, made, cluster, machine)
         _services(dice, made, cluster)
@@ -215,7 +215,7 @@ def _running(dice: Dice, pods: Sequence[Pod], machine: Machine, *, has_agent: bo
     if mood in (1, 2):
         return agents
     found = list(agents)
-    for pod in some(dice, pods):
+    for pod in (pod for pod in pods if happens(dice, 70)):
         is_measured = "gpu" not in machine.node.size and happens(dice, 70)
         for copy in range(dice.number(1, 2)):
             named = replace(pod, name=f"{pod.name}{copy or ''}")

@@ -20,8 +20,8 @@ KEPT = {
 }
 SCOPES = ("node", "node_pool", "cluster")
 KINDS = ("idle", "headroom", "system_overhead", "cluster_fee", "shared")
-METHODS = ("none", "even", "proportional", "metric", "fixed")
-NAMED_TEAMS = tuple(team for team in TEAMS if team)
+METHODS = ("none", "even", "proportional", "proportional", "metric", "metric", "fixed", "fixed")
+NAMED_TEAMS = tuple(sorted({team for team in TEAMS if team}))
 RESERVED = {"cpu": (0.08, 0.5, 0.0), "memory": (1.7, 0.25, 0.0), "gpu": (0.0,)}
 """What a node keeps for itself: cores, GiB, GPUs."""
 
@@ -79,7 +79,7 @@ def _dated(dice: Dice, account: Account) -> Document:
 
 def _where(dice: Dice, account: Account) -> Document:
     names = [cluster.name for cluster in account.clusters]
-    return {"cluster": [dice.among(("*", *names))]} if happens(dice, 40) else {}
+    return {"cluster": [dice.among(("*", *names))]} if happens(dice, 25) else {}
 
 
 def _pools(dice: Dice) -> Document:
@@ -196,20 +196,20 @@ def _table(dice: Dice, machines: Sequence[Machine], day: date | None) -> list[di
 
 def _add_rules(dice: Dice, account: Account, made: Decisions) -> None:
     rules = []
-    for number in range(dice.number(0, 4)):
+    for number in range(dice.among((0, 1, 2, 3, 3, 4))):
         method = dice.among(METHODS)
         rule: Document = {
             "id": f"rule-{number}",
             "kinds": some(dice, KINDS) or ["idle"],
             "method": method,
-            "scope": dice.among(SCOPES),
+            "scope": dice.among((*SCOPES, "cluster", "cluster")),
             "by": dice.among(("resource", "total")),
             **_where(dice, account),
             **_dated(dice, account),
         }
-        if happens(dice, 25):
+        if happens(dice, 15):
             rule["teams"] = some(dice, NAMED_TEAMS) or ["ads"]
-        elif happens(dice, 25):
+        elif happens(dice, 15):
             rule["except"] = some(dice, NAMED_TEAMS) or ["ads"]
         if method == "fixed":
             rule["shares"] = {team: dice.among((60, 40, 1, 0.5, 33.3)) for team in NAMED_TEAMS}

@@ -89,6 +89,7 @@ EXPECTED = (
     *("negative idle", "nobody's workload", "left", "provider", "request"),
     *("effective", "billed", "none", "even", "proportional", "metric", "fixed"),
     *("node", "node_pool", "cluster", "agents' hours", "fallback", "daily"),
+    *("even for several", "proportional for several", "metric for several", "fixed for several"),
 )
 
 
@@ -116,4 +117,8 @@ def _things(books: Books) -> set[str]:
             for posting in books.postings("effective")
         ),
     }
-    return found | {name for name, is_so in happened.items() if is_so}
+    shared = Counter(posting.pool for posting in books.postings("effective") if posting.amount)
+    several = {
+        f"{pool.rule.method} for several" for pool, many in shared.items() if pool and many > 1
+    }
+    return found | several | {name for name, is_so in happened.items() if is_so}
