@@ -283,6 +283,9 @@ def test_cost_of_use_that_the_provider_calls_idle_is_told_with_its_figure() -> N
         )
     ]
     assert told(book([workload("ads", "1"), idle("2", **own)]), "usage_based_idle") == []
+    words = [network | {"provider_class": word} for word in ("z", "#idle#", "m", "a")]
+    [(_, where, *_)] = told(book([workload("ads", "1"), *words]), "usage_based_idle")
+    assert where == "network, called #idle#, a, m, z"
 
 
 # ----------------------------------------------------------------------- teams not comparable

@@ -9,7 +9,10 @@ SELECT
     'info' AS severity,
     provider,
     cluster_id,
-    resource_kind || concat(', called ', string_agg(DISTINCT provider_class, ', ')) AS "where",
+    concat(
+        resource_kind, ', called ',
+        string_agg(DISTINCT provider_class, ', ' ORDER BY provider_class ASC)
+    ) AS "where",
     'idle of capacity that is paid by time' AS expected,
     -sum(amount) || ' ' || billing_currency || ' paid by use, which the provider calls idle'
         AS actual,
