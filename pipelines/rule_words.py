@@ -38,8 +38,7 @@ def _method(rule: AllocationRule) -> str:
     if rule.method == "proportional":
         return f"proportional by {rule.by}"
     if rule.method == "metric":
-        named = rule.metric or (rule.metric_file.name if rule.metric_file else "")
-        return f"by metric {named}, without it {rule.fallback or 'none'}"
+        return f"by metric {rule.measure} ({rule.falls_back_to} where it is missing)"
     if rule.method == "fixed" and rule.shares:
         return f"fixed {listed(f'{team} {share}' for team, share in rule.shares.items())}"
     return rule.method

@@ -148,11 +148,14 @@ def _totals(
 
 
 def _changes(older: Published, rules: Config, newer: Published) -> dict[Key, tuple[Change, ...]]:
-    """Return what changed on each cluster from the older month's rules to the newer one's."""
+    """Return what changed on each cluster from the older month's rules to the newer one's.
+
+    An invoice may reach into the days after its month; those have the newer rules already.
+    """
     found: dict[Key, dict[Change, None]] = defaultdict(dict)
     for month, is_older in ((older, True), (newer, False)):
         pair = (month.config, rules) if is_older else (rules, month.config)
-        for day in restating.days(month):
+        for day in (day for day in restating.days(month) if day <= _last_day(month)):
             for change in rule_changes.changes(pair[0], day, pair[1], day, month.clusters):
                 found[change.cluster.key][change] = None
     for cluster in newer.clusters:

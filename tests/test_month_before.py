@@ -10,6 +10,7 @@ import duckdb
 import pytest
 
 from pipelines import month as months
+from pipelines import two_months
 from pipelines.lake import Lake
 from tests.oracle import Books
 from tests.small_month import said
@@ -49,6 +50,13 @@ def test_september_is_the_oracles(lake: Path) -> None:
     assert len(ours) > 50
     assert agree(con, ours, books.kinds("effective"))
     assert agree(con, lines(con, "statements"), expected(books.statements("effective")))
+
+
+def test_an_invoice_that_reaches_into_the_next_month_changes_no_rule_back(lake: Path) -> None:
+    changes = two_months.compared(Lake(lake), SEPTEMBER, OCTOBER).changes
+    told = {(change.before, change.after) for some in changes.values() for change in some}
+    assert any("egress" in after for _, after in told)
+    assert not {(after, before) for before, after in told} & told
 
 
 def test_both_months_have_the_same_clusters(lake: Path) -> None:

@@ -112,8 +112,8 @@ NONE = "none: the operator keeps it"
             {"method": "metric", "metric_file": "m.csv", "metric": "egress"},
             {"method": "metric", "metric_file": "m.csv", "metric": "visits", "fallback": "even"},
             (
-                "by metric egress, without it none, per cluster",
-                "by metric visits, without it even, per cluster",
+                "by metric egress (none where it is missing), per cluster",
+                "by metric visits (even where it is missing), per cluster",
             ),
         ),
     ],
