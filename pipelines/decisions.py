@@ -18,12 +18,12 @@ NEVER_DISTRIBUTED = {
     "unattributed": "nobody can say whose it is; it is shown, never folded into a team",
     "outside": "it belongs to no cluster",
 }
-FALLBACKS = ("none", "proportional", "even")
-"""What may distribute a pool whose metric is missing: methods that need nothing else."""
 _KEYS_OF_METHODS = {"metric": ("metric_file", "metric", "fallback"), "fixed": ("shares",)}
 _NEEDED = {"metric": "metric_file", "fixed": "shares"}
 
 Scope = Literal["node", "node_pool", "cluster"]
+Fallback = Literal["none", "proportional", "even"]
+"""What may distribute a pool whose metric is missing: methods that need nothing else."""
 
 
 def _number(value: Any) -> Any:
@@ -167,7 +167,7 @@ class AllocationRule(Dated):
     except_: Annotated[Names | None, Field(alias="except")] = None
     metric_file: Annotated[Path | None, BeforeValidator(_no_folder)] = None
     metric: Name | None = None
-    fallback: Literal["none", "proportional", "even"] | None = None
+    fallback: Fallback | None = None
     shares: dict[Name, Share] | None = None
 
     @field_validator("kinds")
@@ -201,3 +201,13 @@ class AllocationRule(Dated):
         if needed is not None and not getattr(self, needed):
             raise mistake(f"`{needed}` beside method = '{self.method}'", "nothing")
         return self
+
+    @property
+    def measure(self) -> str | None:
+        """Which metric it is by: its name, or that of the file, which then holds no other."""
+        return self.metric or (self.metric_file.name if self.metric_file else None)
+
+    @property
+    def falls_back_to(self) -> Fallback | None:
+        """What distributes where nobody has a value of its metric; None for other methods."""
+        return (self.fallback or "none") if self.method == "metric" else None

@@ -6,7 +6,6 @@ sliced as a run would do it, but no table is written and nothing is published.
 
 from collections.abc import Iterator, Sequence
 from datetime import UTC, date, datetime, timedelta
-from fnmatch import fnmatchcase
 from pathlib import Path
 
 import duckdb
@@ -25,6 +24,7 @@ from pipelines.guides import guide
 from pipelines.lake import Lake
 from pipelines.reading import rows
 from transforms.normalise import normalise
+from transforms.rules import names_any
 from transforms.schema import COST_VIEWS
 from transforms.sliced import Sliced
 
@@ -161,8 +161,7 @@ def _operators(
 ) -> Iterator[Checked]:
     for provider, source, cluster, name, currency in clusters:
         patterns = [pattern for operator in config.operators for pattern in operator.cluster]
-        known = [text for text in (cluster, name) if text]
-        if not any(fnmatchcase(text, pattern) for text in known for pattern in patterns):
+        if not names_any(patterns, (cluster, name)):
             yield Checked(
                 check="operator",
                 status="warning",

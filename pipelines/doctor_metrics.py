@@ -42,5 +42,5 @@ def _lacking(rule: AllocationRule, file: Path, month: str) -> Checked:
         status="warning",
         actual=f"allocation rule {rule.id}: no value of {month}",
         expected=EXPECTED,
-        hint=f"add it to {file.name}; the rule falls back to {rule.fallback or 'none'}",
+        hint=f"add it to {file.name}; the rule falls back to {rule.falls_back_to}",
     )

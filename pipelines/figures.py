@@ -67,6 +67,19 @@ def rounded(amounts: Iterable[Decimal], places: int) -> list[Decimal]:
     return shown
 
 
+def rounded_to(whole: Decimal, amounts: Iterable[Decimal], places: int) -> list[Decimal]:
+    """Round amounts so that they add up to `whole`, which was rounded elsewhere.
+
+    What is left over goes to the largest amount.
+    """
+    exact = list(amounts)
+    shown = rounded(exact, places)
+    if exact:
+        largest = max(range(len(exact)), key=lambda index: abs(exact[index]))
+        shown[largest] += whole - sum(shown)
+    return shown
+
+
 def money(amount: Decimal | None, places: int, style: str = "") -> Text:
     """Return an amount with thousands apart; unknown is a word, and zero steps back."""
     if amount is None:

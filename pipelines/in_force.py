@@ -18,6 +18,7 @@ from pipelines.config import Config
 from pipelines.decisions import AllocationRule
 from pipelines.values import Dated
 from transforms.labels import canonical
+from transforms.rules import names_any
 from transforms.schema import POOL_KINDS
 
 ONE_DAY = timedelta(days=1)
@@ -92,8 +93,8 @@ def effect(rule: AllocationRule | None) -> Effect:
         method=rule.method,
         scope=rule.scope,
         by=rule.by if weighted else None,
-        metric=_metric(rule),
-        fallback=rule.fallback or "none" if rule.method == "metric" else None,
+        metric=rule.measure,
+        fallback=rule.falls_back_to,
         shares=tuple(
             (team, Fraction(share) / Fraction(total))
             for team, share in sorted((rule.shares or {}).items())
@@ -101,11 +102,6 @@ def effect(rule: AllocationRule | None) -> Effect:
         teams=rule.teams and tuple(sorted(set(rule.teams))),
         excepted=tuple(sorted(set(rule.except_ or ()))),
     )
-
-
-def _metric(rule: AllocationRule) -> str | None:
-    """Return which metric a rule is by: its name, or that of the file that holds no other."""
-    return rule.metric or (rule.metric_file.name if rule.metric_file else None)
 
 
 def charges(config: Config, cluster: Cluster, day: date) -> tuple[Charge, ...]:
@@ -142,8 +138,7 @@ def holds(rule: Dated, day: date) -> bool:
 
 def matches(patterns: Iterable[str], cluster: Cluster) -> bool:
     """Return whether a pattern matches the name or the id of a cluster."""
-    names = [name for name in (cluster.cluster_id, cluster.cluster_name) if name]
-    return any(fnmatchcase(name, pattern) for name in names for pattern in patterns)
+    return names_any(patterns, (cluster.cluster_id, cluster.cluster_name))
 
 
 # ---------------------------------------------------------------------------------------------

@@ -133,6 +133,6 @@ def _rule(position: int, rule: AllocationRule) -> tuple[object, ...]:
         rule.valid_to,
         None if rule.teams is None else list(rule.teams),
         None if rule.except_ is None else list(rule.except_),
-        (rule.fallback or "none") if rule.method == "metric" else None,
+        rule.falls_back_to,
         shares or None,
     )

@@ -10,6 +10,8 @@ from pipelines.config import Config
 from pipelines.decisions import AllocationRule, Headroom, NodePool, TeamRule
 from pipelines.mistakes import choice
 from pipelines.periods import first_day, next_month
+from transforms.labels import canonical
+from transforms.rules import names_any
 from transforms.schema import TABLES
 
 RULE = "rule_never_applies"
@@ -122,11 +124,9 @@ def _shadowed(rules: list[_Reach]) -> Iterator[dict[str, str | None]]:
 
 def _takes(earlier: _Reach, rule: _Reach) -> bool:
     """Return whether `earlier` leaves nothing of what it matches: a label may be missing."""
-    return earlier.label is None or _plain(earlier.label) == _plain(rule.label)
-
-
-def _plain(label: str | None) -> str | None:
-    return None if label is None else label.translate(str.maketrans("./-", "___"))
+    if earlier.label is None or rule.label is None:
+        return earlier.label is None
+    return canonical(earlier.label) == canonical(rule.label)
 
 
 def _wider(rules: list[_Reach], atom: tuple[str, ...]) -> list[_Reach]:
@@ -171,12 +171,12 @@ def _without_cluster(
     config: Config, clusters: Iterable[tuple[str, str | None]], month: str
 ) -> Iterator[dict[str, str | None]]:
     known = set(clusters)
-    names = {name for cluster in known for name in cluster if name}
+    names = {name for cluster in known for name in cluster}
     shown = sorted(cluster[1] or cluster[0] for cluster in known)
     for where, patterns, start, end in _on_clusters(config):
         if not _in_month(start, end, month):
             continue
-        if not any(fnmatchcase(name, pattern) for name in names for pattern in patterns):
+        if not names_any(patterns, names):
             yield _finding(
                 where,
                 f"a cluster of {month}",
@@ -193,22 +193,17 @@ def _without_pool(
     config: Config, pools: set[tuple[str, str | None, str | None]], month: str
 ) -> Iterator[dict[str, str | None]]:
     for where, rule in _on_pools(config):
-        held = [pool for *names, pool in pools if _names_any(rule.cluster, names)]
+        held = [pool for *names, pool in pools if names_any(rule.cluster, names)]
         dates = _dates(rule.valid_from, rule.valid_to)
         if "*" in rule.node_pool or not held or not _in_month(*dates, month):
             continue
-        if not any(_names_any(rule.node_pool, [pool]) for pool in held):
+        if not names_any(rule.node_pool, held):
             yield _finding(
                 where,
                 f"a node pool of its clusters in {month}",
                 f"no node pool matches {choice(rule.node_pool)}",
                 f"Node pools there: {_few(sorted({pool for pool in held if pool})) or 'none'}.",
             )
-
-
-def _names_any(patterns: Iterable[str], names: Iterable[str | None]) -> bool:
-    found = [name for name in names if name]
-    return any(fnmatchcase(name, pattern) for name in found for pattern in patterns)
 
 
 def _on_clusters(config: Config) -> Iterator[tuple[str, tuple[str, ...], date, date]]:

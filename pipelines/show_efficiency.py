@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from pipelines import show
-from pipelines.figures import UNKNOWN, clean, money, percent, rounded
+from pipelines.figures import UNKNOWN, clean, money, percent, rounded, rounded_to
 from pipelines.reading import Month, Row
 from pipelines.show_clusters import of_cluster, places, title
 from pipelines.show_teams import NO_TEAM
@@ -98,7 +98,7 @@ class _Cluster:
             whole = self.paid.get(team) or rounded([_cost(rows)], self.digits)[0]
             table.add_row(name, "", "", "", *self._price(Use.of(rows), whole, at_least))
             groups = _grouped(rows, itemgetter("resource_kind", "quantity_unit"))
-            costs = _rounded_to(whole, [_cost(own) for _, own in groups], self.digits)
+            costs = rounded_to(whole, (_cost(own) for _, own in groups), self.digits)
             for ((kind, unit), own), cost in zip(groups, costs, strict=True):
                 label = Text(f"  {kind}").append(f" {unit}" if unit else "", style="dim")
                 use = Use.of(own)
@@ -173,14 +173,6 @@ def _quantities(use: Use) -> tuple[Text, Text, Text]:
 
 def _quantity(quantity: Decimal | None) -> Text:
     return Text(UNKNOWN, style="dim") if quantity is None else Text(f"{quantity:,.1f}")
-
-
-def _rounded_to(whole: Decimal, amounts: list[Decimal], digits: int) -> list[Decimal]:
-    """Round amounts so that they add up to `whole`, which was rounded elsewhere."""
-    shown = rounded(amounts, digits)
-    largest = max(range(len(amounts)), key=lambda index: abs(amounts[index]))
-    shown[largest] += whole - sum(shown)
-    return shown
 
 
 def _cost(rows: Sequence[Row]) -> Decimal:

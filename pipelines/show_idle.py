@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from pipelines import show
-from pipelines.figures import LOOKS, clean, count, money, percent, rounded
+from pipelines.figures import LOOKS, clean, count, money, percent, rounded, rounded_to
 from pipelines.levers import lever
 from pipelines.reading import Month, Row
 from pipelines.show_clusters import (
@@ -236,11 +236,9 @@ def _rounded(
     parts: list[Part], digits: int, whole: Decimal | None
 ) -> Iterator[tuple[Part, Decimal]]:
     """Yield each part with its amount rounded, so that they add up to `whole` as it is shown."""
-    amounts = rounded((part.amount for part in parts), digits)
-    if whole is not None and amounts:
-        largest = max(range(len(parts)), key=lambda index: abs(parts[index].amount))
-        amounts[largest] += whole - sum(amounts)
-    yield from zip(parts, amounts, strict=True)
+    exact = [part.amount for part in parts]
+    shown = rounded(exact, digits) if whole is None else rounded_to(whole, exact, digits)
+    yield from zip(parts, shown, strict=True)
 
 
 def _shortened(parts: list[Part], name: str) -> list[Part]:

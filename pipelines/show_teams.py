@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from decimal import Decimal
-from fnmatch import fnmatchcase
 
 from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.table import Table
@@ -12,6 +11,7 @@ from pipelines import reading
 from pipelines.figures import LOOKS, clean, money
 from pipelines.reading import Month, Row
 from pipelines.show_clusters import of_cluster, places, sum_table, total
+from transforms.rules import names_any
 from transforms.schema import CLUSTER_KINDS
 
 Method = tuple[str, str | None]
@@ -151,9 +151,9 @@ def _method(line: Row) -> Method:
 
 def operator(month: Month, cluster: Row) -> str | None:
     """Return the team that operates a cluster: the first in the file whose globs match."""
-    names = [name for name in (cluster["cluster_id"], cluster["cluster_name"]) if name]
+    names = cluster["cluster_id"], cluster["cluster_name"]
     for entry in month.record.configuration["operator"]:
-        if any(fnmatchcase(name, pattern) for name in names for pattern in entry["cluster"]):
+        if names_any(entry["cluster"], names):
             return str(entry["team"])
     return None
 

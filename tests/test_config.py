@@ -1248,6 +1248,10 @@ TEAMS: dict[str, tuple[list[dict[str, str]], list[str]]] = {
         [{"label": "'app.kubernetes.io/name'"}, {"label": "'app_kubernetes_io_name'"}],
         ["team_rule[1]: all are taken by team_rule[0]"],
     ),
+    "the same label, in capitals": (
+        [{"label": "'team'"}, {"label": "'Team'"}],
+        ["team_rule[1]: all are taken by team_rule[0]"],
+    ),
     "everything, then something": (
         [{"team": "'web'"}, {"team": "'ads'", "namespace": "'ads'"}],
         ["team_rule[1]: all are taken by team_rule[0]"],

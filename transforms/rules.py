@@ -5,12 +5,18 @@ The configuration's own models fit these shapes; transforms know nothing else of
 
 import datetime as dt
 import fnmatch
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol
 
 import polars as pl
 
 from transforms.quantities import Kept
+
+
+def names_any(globs: Iterable[str], names: Iterable[str | None]) -> bool:
+    """Say whether a glob matches one of the names a thing has; None is none."""
+    known = [name for name in names if name]
+    return any(fnmatch.fnmatchcase(name, glob) for glob in globs for name in known)
 
 
 class Placed(Protocol):
@@ -156,9 +162,5 @@ class Vocabulary:
         """`*` matches everything, also a row that has no such name; other globs only names."""
         if "*" in globs:
             return pl.lit(value=True)
-        names = [
-            name
-            for name in self._names[column]
-            if any(fnmatch.fnmatchcase(name, glob) for glob in globs)
-        ]
+        names = [name for name in self._names[column] if names_any(globs, [name])]
         return pl.col(column).is_in(names).fill_null(value=False)
