@@ -170,8 +170,8 @@ def test_requests_that_were_raised_save_nothing() -> None:
             "cluster as a whole, since 2026-09",
             "an idle ratio of 60.0 %, or a smaller bill",
             (
-                "30.0 %, for 10.00 after 10.00 USD a day; "
-                "cpu requests 70.0 after 40.0 a day, used 30.5 after 30.0"
+                "30.0 % for 10.00 USD a day (before 10.00); "
+                "requests a day: cpu 70.0 (before 40.0), used 30.5 (before 30.0)"
             ),
             "-30.0 points",
         )

@@ -34,8 +34,8 @@ raised AS (
         * EXCLUDE (resource_kind, asked, asked_before, used, used_before),
         string_agg(concat_ws(
             ', ',
-            resource_kind || format(' requests {:.1f} after {:.1f} a day', asked, asked_before),
-            format('used {:.1f} after {:.1f}', used, used_before)
+            resource_kind || format(' {:.1f} (before {:.1f})', asked, asked_before),
+            format('used {:.1f} (before {:.1f})', used, used_before)
         ), '; ' ORDER BY resource_kind ASC) AS words
     FROM compared
     WHERE asked >= 1.01 * asked_before
@@ -50,10 +50,10 @@ SELECT
     cluster_id,
     'cluster as a whole, since ' || period_before AS "where",
     format('an idle ratio of {:.1f} %, or a smaller bill', 100 * ratio_before) AS expected,
-    format('{:.1f} %, for ', 100 * idle_ratio)
-    || money(quanta(bill) // day_count)::DECIMAL(38, 2) || ' after '
-    || money(quanta(bill_before) // days_before)::DECIMAL(38, 2) || ' ' || billing_currency
-    || ' a day; ' || words AS actual,
+    format('{:.1f} % for ', 100 * idle_ratio)
+    || money(quanta(bill) // day_count)::DECIMAL(38, 2) || ' ' || billing_currency
+    || ' a day (before ' || money(quanta(bill_before) // days_before)::DECIMAL(38, 2)
+    || '); requests a day: ' || words AS actual,
     format('{:.1f} points', 100 * (idle_ratio - ratio_before)) AS difference,
     'requests were raised: idle moved into the teams'' own figures, and nothing was saved; see '
     || '`leerlauf efficiency ' || billing_period || '`' AS hint
