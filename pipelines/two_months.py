@@ -125,7 +125,7 @@ def _under(month: Published, rules: Config, own: Figures) -> tuple[Figures, Mapp
 
 def _terms(rules: Config, cluster: Cluster) -> Terms:
     idle = in_force.effect(in_force.allocation(rules, "idle", cluster, date.min))
-    return Terms(in_force.operator(rules, cluster), idle.method)
+    return Terms(in_force.operator(rules, cluster), idle.method, idle.by)
 
 
 def _totals(

@@ -15,23 +15,33 @@ older month under them, B the newer one. The parts, in the order in which they a
    the newer one when its own rules take their place.
 7. corrections: the change of corrections, which are in no other part.
 
-The team's part s of idle I is its idle / I. With weights that follow workload cost (method
-proportional) its own part is s' = s k / (s k + 1 - s), where k is its own node workload in B, at
-older prices, / that in A; for a team that joined, its part in B against the others as they were:
-the odds of its part in B times the others' node workload in B, at older prices, / that in A. Under
-other methods it is s, and where nothing stood idle before, the part in B. Workload without a team
-weighs for the operator, who bears its idle. Products are exact fractions, rounded half-even to
-quanta once; what rounding leaves is in the rest.
+Idle of each resource kind is looked at by itself, and its parts are added. The team's part s of
+idle I is its idle / I. With weights that follow workload cost (method proportional) its own part is
+s' = s k / (s k + 1 - s), where k is its own node workload in B, at older prices, / that in A (of
+that resource kind, where the rule says by resource); for a team that joined, its part in B against
+the others as they were: the odds of its part in B times the others' node workload in B, at older
+prices, / that in A. Under other methods it is s, and where nothing stood idle before, the part in
+B. Workload without a team weighs for the operator, who bears its idle. Products are exact
+fractions, rounded half-even to quanta once; what rounding leaves is in the rest.
 """
 
-from collections import defaultdict
-from collections.abc import Mapping
+from collections import Counter, defaultdict
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import NamedTuple
 
 from pipelines.variance_figures import CORRECTIONS, Bill, Figures, Line, Place, Statement, in_order
-from pipelines.variance_parts import Idle, IdleParts, Weights, Workload, dearer, idle, workload
+from pipelines.variance_parts import (
+    OWN_WEIGHTS,
+    Idle,
+    IdleParts,
+    Weights,
+    Workload,
+    dearer,
+    idle,
+    workload,
+)
 from transforms.schema import CLUSTER_KINDS
 
 PARTS = (
@@ -52,6 +62,11 @@ class Terms(NamedTuple):
 
     operator: str | None
     idle_method: str
+    idle_by: str | None
+
+    def weighed_by(self, kind: str) -> str | None:
+        """Return the resource kind whose workload weighs for idle of `kind`; None is all."""
+        return kind if self.idle_by == "resource" and kind in OWN_WEIGHTS else None
 
 
 @dataclass(frozen=True)
@@ -74,29 +89,35 @@ class Pair:
 class Around:
     """What the lines of a place have in common, under the rules of the older month's last day.
 
-    prices: by resource kind, what new prices of capacity add to the older idle (quanta), and how
-    much dearer a unit is (a ratio - 1). joined, left: teams whose workload came or went, and
-    what of their node workload weighs (quanta).
+    idle: by resource kind. prices: by resource kind, what new prices of capacity add to the older
+    idle (quanta), and how much dearer a unit is (a ratio - 1). joined, left: teams whose workload
+    came or went, and what of their node workload weighs (quanta).
     """
 
     terms: Terms
-    idle: Idle
+    idle: Mapping[str, Idle]
     prices: Mapping[str, tuple[Fraction, Fraction]]
     joined: Mapping[str, int]
     left: Mapping[str, int]
+
+    @property
+    def volume(self) -> Fraction:
+        """Return how much more the place stood idle, what new prices add apart."""
+        return sum((one.volume for one in self.idle.values()), Fraction(0))
 
 
 @dataclass(frozen=True)
 class Move:
     """The seven parts of one line, in quanta, and what they were made from.
 
-    kinds: the change of each of OTHER_KINDS. by_rules: the rule change, by kind.
+    weights: by all node workload. idle: by resource kind. kinds: the change of each of
+    OTHER_KINDS. by_rules: the rule change, by kind.
     """
 
     parts: Mapping[str, int]
     workload: Workload
     weights: Weights
-    idle: IdleParts
+    idle: Mapping[str, IdleParts]
     kinds: Mapping[str, int]
     by_rules: Mapping[str, int]
     around: Around
@@ -129,14 +150,17 @@ def _of_place(pair: Pair, place: Place, lines: list[Line]) -> dict[Line, Move]:
         for line in lines
     }
     around = _around(pair, place, works)
-    weights = _weights(works, around.terms.operator)
-    return {line: _move(pair, line, works[line], weights[line], around) for line in lines}
+    weighing = {None, *(around.terms.weighed_by(kind) for kind in around.idle)}
+    weights = {kind: _weights(works, around.terms.operator, kind) for kind in weighing}
+    return {
+        line: _move(
+            pair, line, works[line], {kind: one[line] for kind, one in weights.items()}, around
+        )
+        for line in lines
+    }
 
 
 def _around(pair: Pair, place: Place, works: Mapping[Line, Workload]) -> Around:
-    before, after = (
-        sum(figures.kind(line, "idle") for line in works) for figures in (pair.fixed, pair.moved)
-    )
     were, are = (
         {line for line in works if line.team and figures.workloads.get(line)}
         for figures in (pair.fixed, pair.moved)
@@ -147,20 +171,42 @@ def _around(pair: Pair, place: Place, works: Mapping[Line, Workload]) -> Around:
     )
     return Around(
         terms=pair.terms[place.provider, place.cluster_id],
-        idle=Idle(before, after, sum((added for added, _ in prices.values()), Fraction(0))),
+        idle=_idle(pair, works, prices),
         prices=prices,
         joined={str(line.team): works[line].new_weight for line in in_order(are - were)},
         left={str(line.team): works[line].weight for line in in_order(were - are)},
     )
 
 
-def _weights(works: Mapping[Line, Workload], operator: str | None) -> dict[Line, Weights]:
-    """Return what weighs for each line; for the operator also workload without a team."""
+def _idle(
+    pair: Pair, lines: Collection[Line], prices: Mapping[str, tuple[Fraction, Fraction]]
+) -> dict[str, Idle]:
+    """Return the idle of a place, by resource kind."""
+    totals = Counter[str](), Counter[str]()
+    for total, figures in zip(totals, (pair.fixed, pair.moved), strict=True):
+        for line in lines:
+            total.update(figures.idle.get(line, {}))
+    nothing = Fraction(0), Fraction(0)
+    before, after = totals
+    return {
+        kind: Idle(before[kind], after[kind], prices.get(kind, nothing)[0])
+        for kind in sorted({*before, *after, *prices})
+    }
+
+
+def _weights(
+    works: Mapping[Line, Workload], operator: str | None, kind: str | None
+) -> dict[Line, Weights]:
+    """Return what weighs for each line; for the operator also workload without a team.
+
+    kind: of workload of one resource kind; None is all node workload.
+    """
     own: dict[str | None, tuple[int, int]] = defaultdict(lambda: (0, 0))
     for line, work in works.items():
         bearer = operator if line.team is None else line.team
         was, now = own[bearer]
-        own[bearer] = (was + work.weight, now + work.new_weight)
+        weight, new_weight = work.weighs(kind)
+        own[bearer] = (was + weight, now + new_weight)
     was, now = (sum(column) for column in zip(*own.values(), strict=True))
     return {
         line: Weights(*own[line.team], was - own[line.team][0], now - own[line.team][1])
@@ -168,26 +214,49 @@ def _weights(works: Mapping[Line, Workload], operator: str | None) -> dict[Line,
     }
 
 
-def _move(pair: Pair, line: Line, work: Workload, weights: Weights, around: Around) -> Move:
-    before, after = (figures.kind(line, "idle") for figures in (pair.fixed, pair.moved))
-    shared = idle(around.idle, before, after, weights, around.terms.idle_method)
+def _move(
+    pair: Pair,
+    line: Line,
+    work: Workload,
+    weights: Mapping[str | None, Weights],
+    around: Around,
+) -> Move:
+    shared = _shared(pair, line, weights, around)
     kinds = {
         kind: pair.moved.kind(line, kind) - pair.fixed.kind(line, kind) for kind in OTHER_KINDS
     }
     by_rules = {kind: _by_rules(pair, line, kind) for kind in CLUSTER_KINDS}
     was, now = (statements.get(line, NOTHING) for statements in pair.statements)
     parts = {
-        "own_requests": work.own + shared.own,
-        "unit_price": work.price + shared.price,
-        "idle_volume": shared.volume,
-        "others": shared.others,
+        "own_requests": work.own + sum(one.own for one in shared.values()),
+        "unit_price": work.price + sum(one.price for one in shared.values()),
+        "idle_volume": sum(one.volume for one in shared.values()),
+        "others": sum(one.others for one in shared.values()),
         "headroom_and_overhead": sum(kinds.values()),
         "rule_change": sum(by_rules.values()),
         "corrections": _corrections(pair.newer, line, now) - _corrections(pair.older, line, was),
     }
     if sum(parts.values()) != now.total - was.total:
         raise PartsDoNotAddUpError(f"{line}: {parts} for {now.total - was.total} quanta")
-    return Move(parts, work, weights, shared, kinds, by_rules, around)
+    return Move(parts, work, weights[None], shared, kinds, by_rules, around)
+
+
+def _shared(
+    pair: Pair, line: Line, weights: Mapping[str | None, Weights], around: Around
+) -> dict[str, IdleParts]:
+    """Return the parts of a line's change of idle, by resource kind."""
+    terms = around.terms
+    before, after = (figures.idle.get(line, {}) for figures in (pair.fixed, pair.moved))
+    return {
+        kind: idle(
+            place,
+            before.get(kind, 0),
+            after.get(kind, 0),
+            weights[terms.weighed_by(kind)],
+            terms.idle_method,
+        )
+        for kind, place in around.idle.items()
+    }
 
 
 def _by_rules(pair: Pair, line: Line, kind: str) -> int:

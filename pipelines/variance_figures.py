@@ -4,7 +4,7 @@ A line is one team on one cluster in one currency. `Figures` follow the rules th
 `Bill` is what the month's nodes cost, which no rule changes.
 """
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
@@ -68,9 +68,11 @@ class Figures:
     """A month under some rules: what each line bore of each kind, and what its workload was.
 
     amounts: the seven kinds without corrections, and `corrections` for what has a charge class.
+    idle: of its idle, what was of each resource kind.
     """
 
     amounts: Mapping[Line, Mapping[str, int]]
+    idle: Mapping[Line, Mapping[str, int]]
     workloads: Mapping[Line, Mapping[Use, Work]]
 
     def kind(self, line: Line, kind: str) -> int:
@@ -84,6 +86,7 @@ class Figures:
         theirs = {line for line in other.amounts if key_of(line) in taken}
         return Figures(
             {**_only(self.amounts, mine), **_only(other.amounts, theirs)},
+            {**_only(self.idle, mine), **_only(other.idle, theirs)},
             {**_only(self.workloads, mine), **_only(other.workloads, theirs)},
         )
 
@@ -101,15 +104,18 @@ class Bill:
 
 def figures(con: duckdb.DuckDBPyConnection) -> Figures:
     """Read what `postings` and `charges` of `con` say."""
-    amounts: dict[Line, dict[str, int]] = defaultdict(dict)
+    amounts: dict[Line, Counter[str]] = defaultdict(Counter)
+    idle: dict[Line, dict[str, int]] = defaultdict(dict)
     for row in reading.rows(con, queries.read("read/variance_amounts")):
-        amounts[_line(row)][row["kind"]] = quanta(row["amount"])
+        amounts[_line(row)][row["kind"]] += quanta(row["amount"])
+        if row["kind"] == "idle":
+            idle[_line(row)][row["resource_kind"]] = quanta(row["amount"])
     workloads: dict[Line, dict[Use, Work]] = defaultdict(dict)
     for row in reading.rows(con, queries.read("read/variance_workloads")):
         quantity = Fraction(row["quantity"]) if row["is_known"] else None
         use = Use(*(row[name] for name in Use._fields))
         workloads[_line(row)][use] = Work(quanta(row["cost"]), quantity)
-    return Figures(dict(amounts), dict(workloads))
+    return Figures(dict(amounts), dict(idle), dict(workloads))
 
 
 def bill(con: duckdb.DuckDBPyConnection) -> Bill:

@@ -4,6 +4,7 @@ What the words mean is in `pipelines.variance`. Amounts are quanta, shares and p
 each product is rounded half-even once, and the last part of a change takes what is left of it.
 """
 
+from collections import Counter
 from collections.abc import Mapping
 from fractions import Fraction
 from typing import NamedTuple
@@ -13,13 +14,16 @@ from pipelines.variance_figures import Use, Work
 NOBODY = Work(0, None)
 BY_WORKLOAD = "proportional"
 """The method whose weights follow what workload costs."""
+OWN_WEIGHTS = ("cpu", "memory", "gpu", "storage")
+"""Resource kinds of which idle weighs by workload of that kind, where a rule says by resource."""
 
 
 class Workload(NamedTuple):
     """A change of workload. own + price is all of it.
 
     before: what it cost; weight, new_weight: its node cost before, and afterwards at the older
-    prices; prices: by use, what a new price adds, and how much dearer a unit is (a ratio - 1).
+    prices; kinds: the same two of each resource kind; prices: by use, what a new price adds, and
+    how much dearer a unit is (a ratio - 1).
     """
 
     before: int
@@ -27,7 +31,12 @@ class Workload(NamedTuple):
     price: int
     weight: int
     new_weight: int
+    kinds: Mapping[str, tuple[int, int]]
     prices: Mapping[Use, tuple[Fraction, Fraction]]
+
+    def weighs(self, kind: str | None) -> tuple[int, int]:
+        """Return both weights: of a resource kind, or of all node workload."""
+        return (self.weight, self.new_weight) if kind is None else self.kinds.get(kind, (0, 0))
 
 
 class Weights(NamedTuple):
@@ -64,6 +73,7 @@ class IdleParts(NamedTuple):
 def workload(before: Mapping[Use, Work], after: Mapping[Use, Work]) -> Workload:
     """Return what of a change of workload is its own quantity, and what is the price of a unit."""
     own = price = weight = new_weight = 0
+    was_kind, is_kind = Counter[str](), Counter[str]()
     prices: dict[Use, tuple[Fraction, Fraction]] = {}
     for use in sorted({*before, *after}, key=str):
         was, now = before.get(use, NOBODY), after.get(use, NOBODY)
@@ -73,11 +83,15 @@ def workload(before: Mapping[Use, Work], after: Mapping[Use, Work]) -> Workload:
         if use.is_node:
             weight += was.cost
             new_weight += was.cost + moved
+        if use.is_node or use.resource_kind == "storage":
+            was_kind[use.resource_kind] += was.cost
+            is_kind[use.resource_kind] += was.cost + moved
         if was.cost and was.quantity and now.quantity:
             ratio = now.cost / now.quantity / (was.cost / was.quantity)
             prices[use] = (Fraction(now.cost - was.cost - moved), ratio - 1)
     cost = sum(work.cost for work in before.values())
-    return Workload(cost, own, price, weight, new_weight, prices)
+    kinds = {kind: (was_kind[kind], is_kind[kind]) for kind in was_kind}
+    return Workload(cost, own, price, weight, new_weight, kinds, prices)
 
 
 def _by_quantity(was: Work, now: Work) -> int:

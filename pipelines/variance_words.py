@@ -116,18 +116,20 @@ class _Teller:
     def unit_price(self, way: int) -> str:
         """Return which unit costs more or less, the one that moved the line most."""
         around = self.move.around
-        part = self.move.idle.price / around.idle.dearer if around.idle.dearer else Fraction(0)
         uses = self.move.workload.prices.items()
         found = [
             *((cost, rise, use.resource_kind) for use, (cost, rise) in uses),
-            *((part * cost, rise, kind) for kind, (cost, rise) in around.prices.items()),
+            *(
+                (Fraction(self.move.idle[kind].price), rise, kind)
+                for kind, (_, rise) in around.prices.items()
+            ),
         ]
         _, rise, kind = max(found, key=lambda one: way * one[0])
         return f"{UNITS.get(kind, f'a unit of {kind}')} costs {percent(rise)}"
 
     def idle_volume(self, way: int) -> str:
         """Return how much more or less the cluster stood idle."""
-        volume = money(round(self.move.around.idle.volume))
+        volume = money(round(self.move.around.volume))
         return f"the cluster stood idle for {self._plain(volume)} {'more' if way > 0 else 'less'}"
 
     def others(self, way: int) -> str:

@@ -127,6 +127,44 @@ def test_more_idle_is_volume(tmp_path: Path) -> None:
     assert why(found, "a") == "+5.00 USD, because the cluster stood idle for 20.00 more"
 
 
+def test_idle_of_each_resource_kind_moves_by_itself(tmp_path: Path) -> None:
+    # a bears 3/4 of idle cpu and 1/4 of idle memory; nobody requests anything else
+    memory = {"resource_kind": "memory", "quantity_unit": "GiB-Hours"}
+    pairs = [pods("a", "30", "30"), pods("b", "10", "10")]
+    pairs += [pods("a", "5", "50", **memory), pods("b", "15", "150", **memory)]
+    before = [*pairs, idle("40", "80"), idle("20", "400", resource_kind="memory")]
+    after = [*pairs, idle("60", "100"), idle("20", "400", resource_kind="memory")]
+    found = compared(tmp_path, before, after)
+    assert parts(found, "a") == {"idle_volume": "15"}
+    assert parts(found, "b") == {"idle_volume": "5"}
+    assert why(found, "b") == "+5.00 USD, because the cluster stood idle for 20.00 more"
+
+
+def test_its_own_growth_of_one_resource_moves_the_idle_of_that_resource(tmp_path: Path) -> None:
+    # a bears 3/5 instead of 1/3 of idle cpu, and 1/4 of idle memory as before
+    memory = {"resource_kind": "memory", "quantity_unit": "GiB-Hours"}
+    rest = [pods("b", "20", "20"), idle("20", "400", resource_kind="memory")]
+    rest += [pods("a", "5", "50", **memory), pods("b", "15", "150", **memory)]
+    before = [pods("a", "10", "10"), *rest, idle("60", "90")]
+    after = [pods("a", "30", "30"), *rest, idle("40", "90")]
+    found = compared(tmp_path, before, after)
+    assert parts(found, "a") == {"own_requests": "36", "idle_volume": "-12"}
+    # b has 2/3 of 20 less, and 2/5 instead of 2/3 of 40
+    assert parts(found, "b") == {"idle_volume": "-13.333333333333", "others": "-10.666666666667"}
+
+
+def test_idle_by_total_weighs_by_all_node_workload(tmp_path: Path) -> None:
+    # a grows in cpu alone: 40 of 60 instead of 20 of 40, of idle cpu and of idle memory
+    memory = {"resource_kind": "memory", "quantity_unit": "GiB-Hours"}
+    rest = [pods("b", "20", "20"), idle("20", "400", resource_kind="memory")]
+    rest += [pods("a", "10", "100", **memory)]
+    before = [pods("a", "10", "10"), *rest, idle("60", "90")]
+    after = [pods("a", "30", "30"), *rest, idle("60", "110")]
+    found = compared(tmp_path, before, after, config(rule("idle", "proportional", by="total")))
+    assert parts(found, "a") == {"own_requests": "33.333333333333"}
+    assert parts(found, "b") == {"others": "-13.333333333333"}
+
+
 def test_who_leaves_leaves_its_idle_to_the_others(tmp_path: Path) -> None:
     found = compared(tmp_path, BEFORE, [*BEFORE[:2], idle("60", "80")])
     assert parts(found, "a") == {"idle_volume": "5", "others": "15"}
