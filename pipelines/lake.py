@@ -31,7 +31,7 @@ from typing import IO
 
 import duckdb
 
-from pipelines import queries
+from pipelines import ledger, queries
 from pipelines.engine import connect
 from pipelines.errors import ConfigurationError, LakeError
 from pipelines.record import RunRecord, is_run_id, new_run_id, read_record
@@ -150,6 +150,7 @@ class Lake:
             paths = [path for path in self.files(record, table) if path.suffix == ".parquet"]
             _create_view(con, table, paths)
         _create_settings(con, record)
+        ledger.define_macros(con)
         for name in queries.names("views"):
             con.execute(f"CREATE VIEW {name} AS {queries.read(f'views/{name}')}")
         return con

@@ -15,10 +15,7 @@ node_rows AS (
         row_kind = 'idle' OR (is_reserve AND provider_class IS NULL)
         OR coalesce(reason = 'policy', FALSE) AS stood_idle
     FROM charges
-    WHERE
-        row_kind IN ('workload', 'idle', 'headroom', 'system_overhead')
-        AND resource_kind IN ('cpu', 'memory', 'gpu', 'compute')
-        AND (row_kind = 'idle' OR split_source IS NOT NULL)
+    WHERE is_node_row(row_kind, resource_kind, split_source)
 ),
 
 nodes AS (

@@ -6,7 +6,8 @@
 --          node_cost        all node rows
 --          capacity         quantity that was billed; NULL where nobody knows it
 --          empty_capacity   the part of it that stood on an empty node
---          charged, requested   of the pods the provider put idle on; NULL where there is none
+--          charged, requested   of the pods the provider put idle on; NULL where there is none,
+--                           requested also as soon as one is unknown
 --          pod_charged      of all pods; NULL as soon as one is unknown
 --          provider_idle    idle the provider put on pods or shows on rows of its own
 --          idle, carved     what is left as idle; node reserve and headroom that we took from it
@@ -28,9 +29,7 @@ node_rows AS (
         row_kind = 'idle' AND coalesce(reason = 'empty_node', FALSE) AS is_empty
     FROM normalised
     WHERE
-        row_kind IN ('workload', 'idle', 'headroom', 'system_overhead')
-        AND resource_kind IN ('cpu', 'memory', 'gpu', 'compute')
-        AND (row_kind = 'idle' OR split_source IS NOT NULL)
+        is_node_row(row_kind, resource_kind, split_source)
         AND resource_id IS NOT NULL
         AND node_name IS NOT NULL
         AND cost IS NOT NULL
@@ -49,7 +48,11 @@ SELECT
     sum(capacity_quantity) AS capacity,
     sum(capacity_quantity) FILTER (WHERE is_empty) AS empty_capacity,
     sum(charged_quantity) FILTER (WHERE takes_part) AS charged,
-    sum(requested_quantity) FILTER (WHERE takes_part) AS requested,
+    CASE
+        WHEN bool_and(requested_quantity >= 0 AND requested_quantity IS NOT NULL)
+            FILTER (WHERE takes_part)
+            THEN sum(requested_quantity) FILTER (WHERE takes_part)
+    END AS requested,
     CASE
         WHEN count(charged_quantity) FILTER (WHERE is_pod) = count(*) FILTER (WHERE is_pod)
             THEN coalesce(sum(charged_quantity) FILTER (WHERE is_pod), 0)

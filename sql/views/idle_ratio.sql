@@ -22,10 +22,7 @@ node_costs AS (
         coalesce(sum(cost) FILTER (WHERE row_kind = 'system_overhead'), 0) AS system_overhead,
         sum(cost) AS node_cost
     FROM charges
-    WHERE
-        row_kind IN ('workload', 'idle', 'headroom', 'system_overhead')
-        AND resource_kind IN ('cpu', 'memory', 'gpu', 'compute')
-        AND (row_kind = 'idle' OR split_source IS NOT NULL)
+    WHERE is_node_row(row_kind, resource_kind, split_source)
     GROUP BY ALL
 )
 

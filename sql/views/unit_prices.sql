@@ -19,10 +19,7 @@ SELECT
     (sum(cost) / nullif(sum(capacity_quantity), 0))::DECIMAL(38, 12) AS price,
     max(quantity_unit) AS quantity_unit
 FROM charges
-WHERE
-    row_kind IN ('workload', 'idle', 'headroom', 'system_overhead')
-    AND resource_kind IN ('cpu', 'memory', 'gpu', 'compute')
-    AND (row_kind = 'idle' OR split_source IS NOT NULL)
+WHERE is_node_row(row_kind, resource_kind, split_source)
 GROUP BY
     billing_period, provider, source, cluster_id, node_pool, node_name, resource_id, charge_date,
     resource_kind, billing_currency
