@@ -20,11 +20,11 @@ Choices where the contract leaves room:
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import date, datetime
 from fractions import Fraction
 
 from tests.oracle_aws_charges import POOL_TAGS, AwsSlice, charge_slices, plan_offset, slice_of
+from tests.oracle_aws_day import Day, hours_of
 from tests.oracle_aws_files import Row
 from tests.oracle_aws_pods import agents_hours, resource_kind, workloads
 from tests.oracle_aws_prices import by_category, by_request
@@ -32,58 +32,11 @@ from tests.oracle_aws_source import Source, billed, is_parent, start, tag
 from tests.oracle_slices import ZERO, divide, rounded
 
 DUST_PER_ROW = Fraction(1, 10**9)
-SIZES = {"vcpu": "cpu", "memory": "memory", "gpu": "gpu"}
 WEIGHTS = {"cpu": Fraction(9), "memory": Fraction(1)}
 GPU_WEIGHTS = {"gpu": Fraction(9), "cpu": Fraction(9, 10), "memory": Fraction(1, 10)}
 
 Key = tuple[str, date, str]
 """Instance, day and currency."""
-
-
-@dataclass(frozen=True)
-class Day:
-    """One instance and day: its rows, their sum, and what every slice says of the node."""
-
-    source: Source
-    parents: Sequence[Row]
-    pods: Sequence[Row]
-    where: dict[str, object]
-    is_last: bool
-    """Whether the instance left on this day."""
-
-    @property
-    def cost(self) -> Fraction:
-        """What the parents cost."""
-        return sum((self.source.effective(row) for row in self.parents), ZERO)
-
-    @property
-    def hours(self) -> Fraction:
-        """Billed hours."""
-        return _hours(self.parents)
-
-    @property
-    def empty_hours(self) -> Fraction:
-        """Billed hours without any split row: counted, never matched by time."""
-        if self.source.is_daily:
-            return ZERO
-        return max(self.hours - len({start(row) for row in self.pods}), ZERO)
-
-    @property
-    def size(self) -> Mapping[str, Fraction]:
-        """Billed size in cores, GiB and GPUs, as far as the parents tell it."""
-        found: dict[str, Fraction] = {}
-        for row in self.parents:
-            for name, kind in SIZES.items():
-                if text := row["product"].get(name):
-                    size = Fraction(text.split()[0].replace(",", ""))
-                    found[kind] = max(size, found.get(kind, ZERO))
-        return found
-
-    def slice(self, *kind: str | None, **more: object) -> AwsSlice:
-        """Return a slice of the node without any invoice amount."""
-        row_kind, reason, resource = kind
-        named = (str(row_kind), reason, str(resource))
-        return slice_of(self.source, self.parents[0], named, **self.where, billed=ZERO, **more)
 
 
 def slices(source: Source, basis: str) -> list[AwsSlice]:
@@ -131,7 +84,7 @@ def billed_hours(source: Source) -> dict[tuple[str, date], Fraction]:
     for row in source.charges:
         if _is_node(source, row) and not _is_before(source, row):
             rows[row["line_item_resource_id"], start(row).date()].append(row)
-    return {key: _hours(parents) for key, parents in rows.items()}
+    return {key: hours_of(parents) for key, parents in rows.items()}
 
 
 def last_days(source: Source) -> dict[str, date]:
@@ -160,10 +113,6 @@ def _is_before(source: Source, row: Row) -> bool:
 
 def _key(row: Row, instance: str) -> Key:
     return instance, start(row).date(), row["line_item_currency_code"]
-
-
-def _hours(parents: Iterable[Row]) -> Fraction:
-    return sum((rounded(row["line_item_usage_amount"]) for row in parents), ZERO)
 
 
 def _invoiced(row: Row) -> Fraction:

@@ -38,6 +38,37 @@ def set_apart(
 ) -> tuple[list[Slice], list[Short], list[Part]]:
     """Take the reserve out of idle; return it, what was missing, and which parts contradict."""
     reserved_by = {piece.cluster for piece in pieces if piece.reason == "node_reserve"}
+    known = _known(pieces, inventory)
+    made: list[Slice] = []
+    short: list[Short] = []
+    wrong: list[Part] = []
+    for part, rows in parts(pieces).items():
+        billed, capacity = hours(part.at.node, part.at.day), capacity_of(rows)
+        told = None if rows[0].cluster in reserved_by else known.get(part)
+        if told is None or billed is None or capacity is None:
+            continue
+        if _contradicts(told, billed, capacity):
+            wrong.append(part)
+            continue
+        found, missing = _reserve(rows, rounded(told.allocatable * billed), capacity)
+        made += found
+        if missing:
+            short.append(Short(str(rows[0].cluster), part.resource_kind, missing))
+    return made, short, wrong
+
+
+def _reserve(
+    rows: Sequence[Slice], could: Fraction, capacity: Fraction
+) -> tuple[list[Slice], Fraction]:
+    """Take what could not be allocated of one resource of a node and day."""
+    for piece in idle_of(rows):
+        piece.allocatable = could * (piece.capacity or ZERO) / capacity
+    wanted = rounded(cost_of(rows) * max(capacity - could, ZERO) / capacity)
+    return take(idle_of(rows), wanted, "system_overhead", "node_reserve")
+
+
+def _known(pieces: Sequence[Slice], inventory: Inventory) -> dict[Part, Told]:
+    """Return what the inventory tells of the node rows."""
     by_day = _names(pieces)
     spoiled = {
         node
@@ -45,29 +76,13 @@ def set_apart(
         for node, name in names.items()
         if inventory.contradicts_itself(node, name)
     }
-    made: list[Slice] = []
-    short: list[Short] = []
-    wrong: list[Part] = []
-    for part, rows in parts(pieces).items():
-        if part.at.node in spoiled:
-            continue
-        name = by_day[part.at.day][part.at.node]
-        told = inventory.told(part.at.node, name, part.at.day).get(part.resource_kind)
-        billed, capacity = hours(part.at.node, part.at.day), capacity_of(rows)
-        if told is None or billed is None or capacity is None or rows[0].cluster in reserved_by:
-            continue
-        could = rounded(told.allocatable * billed)
-        if _contradicts(told, billed, capacity):
-            wrong.append(part)
-            continue
-        for piece in idle_of(rows):
-            piece.allocatable = could * (piece.capacity or ZERO) / capacity
-        wanted = rounded(cost_of(rows) * max(capacity - could, ZERO) / capacity)
-        found, missing = take(idle_of(rows), wanted, "system_overhead", "node_reserve")
-        made += found
-        if missing:
-            short.append(Short(str(rows[0].cluster), part.resource_kind, missing))
-    return made, short, wrong
+    found: dict[Part, Told] = {}
+    for part in parts(pieces):
+        node, day = part.at.node, part.at.day
+        told = inventory.told(node, by_day[day][node], day)
+        if node not in spoiled and part.resource_kind in told:
+            found[part] = told[part.resource_kind]
+    return found
 
 
 def _contradicts(told: Told, billed: Fraction, capacity: Fraction) -> bool:

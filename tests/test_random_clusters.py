@@ -117,8 +117,10 @@ def _things(books: Books) -> set[str]:
             for posting in books.postings("effective")
         ),
     }
-    shared = Counter(posting.pool for posting in books.postings("effective") if posting.amount)
-    several = {
-        f"{pool.rule.method} for several" for pool, many in shared.items() if pool and many > 1
-    }
-    return found | several | {name for name, is_so in happened.items() if is_so}
+    return found | _shared(books) | {name for name, is_so in happened.items() if is_so}
+
+
+def _shared(books: Books) -> set[str]:
+    """Return the methods that gave several teams a part."""
+    pools = Counter(posting.pool for posting in books.postings("effective") if posting.amount)
+    return {f"{pool.rule.method} for several" for pool, many in pools.items() if pool and many > 1}
