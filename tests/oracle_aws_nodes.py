@@ -6,7 +6,8 @@ Choices where the contract leaves room:
   over after that is dust when it is at most 1e-9 x (parent rows + split rows) of the instance and
   day; only an instance and day with split rows has dust.
 * Dust goes to the largest idle slice above 0, empty or not, else to the largest workload slice;
-  of equal ones to the first by resource kind, unrequested before empty.
+  of equal ones to the first by resource kind, unrequested before empty, then by the label `team`
+  and namespace, none first.
 * The empty-node amount is divided by largest remainder, equal ones by name of the resource kind.
 * Idle of hours with agents alone is a slice of its own, without a change of its reason. Where a
   node was billed for parts of hours, its capacity is divided by the number of split hours.
@@ -227,6 +228,8 @@ def _settle(pieces: Sequence[AwsSlice], dust: Fraction) -> None:
             piece.resource_kind,
             order[piece.reason],
             piece.cause or "",
+            piece.labels.get("team", ""),
+            piece.namespace or "",
         ),
     )
     largest.effective += dust
