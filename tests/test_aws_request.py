@@ -15,6 +15,7 @@ from transforms.aws import combine, slice_file
 from transforms.sliced import Context, Sliced
 
 Row = dict[str, Any]
+KEPT = "split_line_item_reserved_usage"
 
 
 def usage(requested: float, used: float | None = None) -> Row:
@@ -125,6 +126,41 @@ def test_a_node_of_unknown_size_keeps_the_split_of_the_provider() -> None:
             "1 instances of unknown size, charged as the provider split them",
         )
     ]
+
+
+@pytest.mark.parametrize("requested", [None, -0.5])
+def test_a_request_that_nobody_knows_is_not_one_of_zero(requested: float | None) -> None:
+    other = pod(0, "cpu", 0.0225, 0.0225, **usage(0.5) | {KEPT: requested}, name="other")
+    known = [
+        pod(0, "cpu", 0.0225, 0.0225, **usage(0.25)),
+        pod(0, "memory", 0.01, 0.03, **usage(2.0)),
+    ]
+    rows = [node(), *known, other]
+    result = by_request(*rows)
+    assert kinds(result) == kinds(sliced(raw(*rows)))
+    told = result.findings.filter(rule="request_unknown")
+    assert told.select("severity", "cluster_id").rows() == [("warning", CLUSTER)]
+    assert told.item(0, "actual") == (
+        "1 instances with pods whose request is missing or below 0, charged as the provider split "
+        "them"
+    )
+
+
+def test_a_request_that_is_missing_stays_unknown_on_either_basis() -> None:
+    rows = [node(), *web(), node(1), *web(1)]
+    rows[-2][KEPT] = None
+    for basis in (by_request(*rows), sliced(raw(*rows))):
+        told = basis.slices.filter(row_kind="workload").sort("resource_kind")
+        assert told["requested_quantity"].to_list() == [None, Decimal(4)]
+
+
+@pytest.mark.parametrize("product", [{"vcpu": "0", "memory": "0 GiB"}, {"vcpu": "2"}])
+def test_a_size_of_nothing_is_no_size(product: dict[str, str]) -> None:
+    rows = [node(0, product=product), node(1, product=product), *web()]
+    result = by_request(*rows)
+    found = kinds(result)
+    assert found == kinds(sliced(raw(*rows)))
+    assert found["idle", "empty_node", "compute"] == "0.13"
 
 
 def test_a_gpu_that_no_size_tells_keeps_the_whole_node_as_it_is() -> None:

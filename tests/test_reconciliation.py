@@ -263,6 +263,25 @@ def test_nothing_moves_where_the_provider_is_followed_or_capacity_is_unknown() -
         assert moved(con) == {"provider_idle": Decimal("1.2"), "idle": Decimal("1.2")}
 
 
+def test_a_node_that_is_not_known_as_a_whole_is_charged_as_the_provider_split_it() -> None:
+    followed = [
+        pod("24", "36", "3.6", "0.514285714286"),
+        pod("48", "48", "4.8", "0.685714285714"),
+        idle("1.2", capacity_quantity=HOURS),
+    ]
+    unasked = pod("0", "0", "0", "0", requested_quantity=None)
+    below = pod("-1", "0", "0", "0")
+    unsized = pod("1", "1", "0", "0", resource_kind="memory")
+    for other in (unasked, below, unsized):
+        con = book([*followed, other], **BY_REQUEST)
+        assert con.sql("FROM findings WHERE rule = 'bridge_closes'").fetchall() == []
+        (lines,) = (lines for key, lines in bridges(con).items() if "cpu" in key)
+        assert {name: amount for name, amount in lines.items() if amount} == {
+            "provider_idle": Decimal("1.2"),
+            "idle": Decimal("1.2"),
+        }
+
+
 def test_a_provider_that_charges_requests_itself_has_no_such_step() -> None:
     asked = {"requested_quantity": Decimal(24), "charged_quantity": Decimal(24)}
     own = {"provider_class": "#idle#", "capacity_quantity": HOURS, "split_source": "asked"}

@@ -49,8 +49,7 @@ SELECT
     sum(capacity_quantity) FILTER (WHERE is_empty) AS empty_capacity,
     sum(charged_quantity) FILTER (WHERE takes_part) AS charged,
     CASE
-        WHEN bool_and(requested_quantity >= 0 AND requested_quantity IS NOT NULL)
-            FILTER (WHERE takes_part)
+        WHEN count(*) FILTER (WHERE takes_part AND coalesce(requested_quantity < 0, TRUE)) = 0
             THEN sum(requested_quantity) FILTER (WHERE takes_part)
     END AS requested,
     CASE

@@ -8,7 +8,8 @@
 --                                charged: more than 0 where pods ask for more than there is; 0 on
 --                                basis provider
 --          empty_taken           the part of node reserve and headroom that was empty nodes' idle
--- promise  unknown capacity moves nothing: such nodes keep the provider's split
+-- promise  an unknown capacity or request moves nothing: such nodes keep the provider's split, all
+--          their resources alike
 -- how      Price = node cost / capacity of the node and day, in integers; each product is rounded
 --          once. What the provider split is the node's cost less its idle and its empty nodes.
 --          Reserve and headroom are taken from idle rows above 0 in proportion, so what is left
@@ -19,7 +20,14 @@ WITH
 repriced AS (
     SELECT
         node_days.*,
-        settings.charge_basis = 'request' AND node_days.capacity > 0 AS is_repriced,
+        bool_and(node_days.charged IS NULL OR coalesce(
+            node_days.capacity > 0 AND node_days.requested IS NOT NULL, FALSE
+        )) OVER (
+            PARTITION BY
+                node_days.provider, node_days.resource_id, node_days.charge_date,
+                node_days.billing_currency
+        ) AS is_known,
+        settings.charge_basis = 'request' AND is_known AND node_days.capacity > 0 AS is_repriced,
         CASE WHEN is_repriced THEN quanta(node_days.node_cost) END AS cost_quanta,
         CASE WHEN is_repriced THEN quanta(node_days.capacity) END AS units
     FROM node_days

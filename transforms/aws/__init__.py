@@ -21,7 +21,7 @@ from transforms.sliced import Context
 
 __all__ = ["VERSION", "bill_columns", "combine", "slice_file", "views"]
 
-VERSION = 4
+VERSION = 5
 """Raised when the parts of a file change, so that cached ones are not used again."""
 
 _BILL_COLUMNS = (

@@ -177,9 +177,10 @@ def _region() -> pl.Expr:
 
 
 def _number(name: str) -> pl.Expr:
-    """`16 GiB` -> 16; `NA` -> NULL."""
+    """`16 GiB` -> 16; `NA` and `0`, which no instance has, -> NULL."""
     digits = pl.col(name).str.replace_all(",", "").str.extract(r"^\s*([0-9]+(?:\.[0-9]+)?)")
-    return digits.cast(pl.Float64)
+    number = digits.cast(pl.Float64)
+    return pl.when(number > 0).then(number)
 
 
 def _tags(tags: Tags, labels: Sequence[str]) -> list[pl.Expr]:

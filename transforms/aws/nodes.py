@@ -72,7 +72,7 @@ def is_split(when: Intervals) -> pl.Expr:
 def _merged(pods: pl.DataFrame) -> pl.DataFrame:
     """Workloads of a node and day, whichever files their rows came from."""
     summed = [name for name, dtype in pods.schema.items() if dtype == MONEY or name == "rows"]
-    nullable = ("workload_idle", "used_quantity", "slack_quantity")
+    nullable = ("workload_idle", "requested_quantity", "used_quantity", "slack_quantity")
     keys = [name for name in pods.columns if name not in (*summed, "source_file", "net_filled")]
     return pods.group_by(keys).agg(
         *(pl.col(name).sum() for name in summed if name not in nullable),

@@ -2,7 +2,8 @@
 
 The unit price of a resource is what it cost on a node and day, empty hours with it, over all
 capacity that was billed. What pods do not request is idle; that is below 0 where they request
-more than there is. A node of unknown size keeps the provider's split.
+more than there is. A node of unknown size keeps the provider's split, and so does one with a pod
+whose request is unknown: a request that is missing is not one of 0.
 """
 
 from collections.abc import Iterator
@@ -24,6 +25,19 @@ _PRICES = {
 }
 """Amount -> what all of it is, and the capacity that this paid for: empty hours have a cost, but
 none before discounts and none at list price."""
+
+_UNSIZED = (
+    "unit_price_unknown",
+    "the size of every instance with pods, to charge by request",
+    "instances of unknown size",
+    "add `product` (or product_vcpu and product_memory) to the export's query",
+)
+_UNASKED = (
+    "request_unknown",
+    "a request of 0 or more in every split row, to charge by request",
+    "instances with pods whose request is missing or below 0",
+    "let the provider deliver the month again, or charge with charge_basis = 'provider'",
+)
 
 
 def unit_prices(slices: pl.DataFrame) -> pl.DataFrame:
@@ -66,24 +80,32 @@ def _amounts(priced: pl.DataFrame, name: str) -> pl.Series:
 
 def notices(slices: pl.DataFrame, context: Context) -> Iterator[Notice]:
     """Say which clusters have nodes that keep the provider's split."""
-    nodes = slices.join(_unpriced(_parts(slices)), on=KEY)
-    for cluster, count in (
-        nodes.group_by("cluster_id").agg(pl.col("resource_id").n_unique()).sort("cluster_id").rows()
+    parts = _parts(slices)
+    for unknown, (rule, expected, actual, hint) in (
+        (_unsized(parts), _UNSIZED),
+        (_unasked(parts), _UNASKED),
     ):
-        yield finding(
-            context,
-            "unit_price_unknown",
-            "warning",
-            cluster_id=cluster,
-            where=context.source,
-            expected="the size of every instance with pods, to charge by request",
-            actual=f"{count} instances of unknown size, charged as the provider split them",
-            hint="add `product` (or product_vcpu and product_memory) to the export's query",
-        )
+        nodes = slices.join(unknown, on=KEY).group_by("cluster_id")
+        counts = nodes.agg(pl.col("resource_id").n_unique()).sort("cluster_id")
+        for cluster, count in counts.rows():
+            yield finding(
+                context,
+                rule,
+                "warning",
+                cluster_id=cluster,
+                where=context.source,
+                expected=expected,
+                actual=f"{count} {actual}, charged as the provider split them",
+                hint=hint,
+            )
 
 
 def _parts(slices: pl.DataFrame) -> pl.DataFrame:
-    """Add up each resource of nodes with pods; capacity is 0 where no size is known."""
+    """Add up each resource of nodes with pods; capacity is 0 where no size is known.
+
+    `is_unasked`: of one of the pods it is unknown what it requested.
+    """
+    is_asked = (pl.col("requested_quantity") >= zero()).fill_null(value=False)
     is_unrequested = pl.col("reason") == "unrequested"
     capacity = pl.col("capacity_quantity")
     return (
@@ -96,6 +118,7 @@ def _parts(slices: pl.DataFrame) -> pl.DataFrame:
             capacity=capacity.sum(),
             used_capacity=capacity.filter(is_unrequested).sum(),
             has_pods=_IS_POD.any(),
+            is_unasked=(_IS_POD & ~is_asked).any(),
         )
         .filter("has_pods")
         .drop("has_pods")
@@ -103,4 +126,12 @@ def _parts(slices: pl.DataFrame) -> pl.DataFrame:
 
 
 def _unpriced(parts: pl.DataFrame) -> pl.DataFrame:
+    return pl.concat([_unsized(parts), _unasked(parts)]).unique()
+
+
+def _unsized(parts: pl.DataFrame) -> pl.DataFrame:
     return parts.filter(pl.col("capacity") <= zero()).select(KEY).unique()
+
+
+def _unasked(parts: pl.DataFrame) -> pl.DataFrame:
+    return parts.filter("is_unasked").select(KEY).unique()

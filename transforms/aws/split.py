@@ -30,6 +30,7 @@ SUMS = (
 _UNKNOWN_WHEN_MISSING = (
     "gross_workload_idle",
     "net_workload_idle",
+    "requested_quantity",
     "used_quantity",
     "slack_quantity",
 )
