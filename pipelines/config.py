@@ -5,6 +5,7 @@ file, key, expected, got and what to do next (see `pipelines.mistakes`). Locatio
 are relative to the folder of the file.
 """
 
+import glob
 import os
 import tomllib
 from pathlib import Path
@@ -153,7 +154,7 @@ def _beside(config: Config, folder: Path) -> Config:
             "lake": config.lake.model_copy(update={"path": _absolute(config.lake.path, folder)}),
             "nodes": tuple(
                 nodes.model_copy(
-                    update={"path": tuple(str(_absolute(path, folder)) for path in nodes.path)}
+                    update={"path": tuple(_pattern_beside(path, folder) for path in nodes.path)}
                 )
                 for nodes in config.nodes
             ),
@@ -176,6 +177,11 @@ def _source_beside(source: Source, folder: Path) -> Source:
             if place is not None and not is_remote(place)
         }
     )
+
+
+def _pattern_beside(pattern: str, folder: Path) -> str:
+    """Return a pattern from the root on; of `folder`, no sign is one of a pattern."""
+    return str(_absolute(pattern, Path(glob.escape(str(folder)))))
 
 
 def _absolute(path: str | Path, folder: Path) -> Path:

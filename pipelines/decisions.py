@@ -10,7 +10,7 @@ from pydantic import BeforeValidator, Field, StrictInt, field_validator, model_v
 from pipelines import mistakes, queries
 from pipelines.mistakes import mistake
 from pipelines.values import Dated, Globs, Id, Name, Names, Table
-from transforms.quantities import Kept, kept
+from transforms.quantities import LARGEST, Kept, kept
 from transforms.schema import POOL_KINDS
 
 NEVER_DISTRIBUTED = {
@@ -82,7 +82,7 @@ class NodePool(Dated):
 
     cluster: Globs = ("*",)
     node_pool: Globs = ("*",)
-    min_nodes: Annotated[StrictInt, Field(ge=0)]
+    min_nodes: Annotated[StrictInt, Field(ge=0, le=LARGEST)]
 
 
 class PlaceholderPods(Table):

@@ -17,6 +17,8 @@ SAMPLED_ROWS = 1000
 LARGEST_DOCUMENT = 1 << 26
 """Characters of a JSON document that is read whole, because it is not one object a line."""
 
+_GZIP = b"\x1f\x8b"
+
 
 def is_data(path: Path) -> bool:
     """Say whether a file may hold billing rows, by its name."""
@@ -50,8 +52,10 @@ def mentions(path: Path, words: Collection[str]) -> bool:
 
 
 def open_text(path: Path) -> IO[str]:
-    """Open a text file, packed or not."""
-    if path.name.lower().endswith(".gz"):
+    """Open a text file, packed or not: by its content, for downloads may unpack it."""
+    with path.open("rb") as file:
+        is_packed = file.read(len(_GZIP)) == _GZIP
+    if is_packed:
         return gzip.open(path, "rt", encoding="utf-8-sig", newline="")
     return path.open(encoding="utf-8-sig", newline="")
 

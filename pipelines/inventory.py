@@ -1,5 +1,6 @@
 """The inventories that [[nodes]] names: found, read, and matched with the nodes of a month."""
 
+import csv
 import gzip
 import hashlib
 import json
@@ -8,7 +9,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date
-from io import BytesIO
+from io import BytesIO, StringIO
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from pipelines.config import Config
 from pipelines.errors import ConfigurationError
 from pipelines.exports import reading
 from pipelines.record import InputFile
-from transforms.errors import InputError
+from transforms.errors import InputError, doubled
 from transforms.inventory import INVENTORY, nothing_known
 from transforms.node_documents import of_document
 from transforms.node_tables import COLUMNS, of_table
@@ -74,7 +75,7 @@ def matched(inventories: Inventories, sliced: Iterable[Sliced], month: str) -> M
 def _paths(config: Config, index: int) -> list[Path]:
     found = []
     for pattern in config.nodes[index].path:
-        files = _matching(Path(pattern))
+        files = _matching(Path(pattern), f"nodes[{index}].path")
         if not files:
             raise ConfigurationError(
                 "no inventory",
@@ -88,16 +89,39 @@ def _paths(config: Config, index: int) -> list[Path]:
     return found
 
 
-def _matching(pattern: Path) -> list[Path]:
+def _matching(pattern: Path, key: str) -> list[Path]:
     below = pattern.relative_to(pattern.anchor)
-    found = Path(pattern.anchor).glob(str(below)) if below.parts else ()
-    return [path for path in found if path.is_file()]
+    try:
+        found = Path(pattern.anchor).glob(str(below)) if below.parts else ()
+        return [path for path in found if path.is_file()]
+    except ValueError as error:
+        raise ConfigurationError(
+            "not a pattern",
+            where=key,
+            expected="names with *, ? and [..]; ** alone between two /",
+            got=f"{pattern} ({error})",
+        ) from None
 
 
 def _names(paths: Sequence[Path]) -> list[str]:
     """Name files below the folder they share, so that findings say the same on every machine."""
     folder = os.path.commonpath([path.parent for path in paths]) if paths else ""
-    return [path.relative_to(folder).as_posix() for path in paths]
+    names = [path.relative_to(folder).as_posix() for path in paths]
+    for name, path in zip(names, paths, strict=True):
+        if _is_no_text(str(path)):
+            raise InputError(
+                "the name of a file is no text",
+                where=ascii(name),
+                expected="a name in UTF-8",
+                got=ascii(str(path)),
+                hint="rename the file",
+            )
+    return names
+
+
+def _is_no_text(name: str) -> bool:
+    """Say whether a name has bytes that are no UTF-8: Python keeps them, no table can."""
+    return any("\ud800" <= sign <= "\udfff" for sign in name)
 
 
 def _day(name: str) -> date | None:
@@ -117,9 +141,24 @@ def _rows(content: bytes, name: str, day: date | None) -> pl.DataFrame:
     text = _text(content, name)
     if text.lstrip()[:1] in ("{", "["):
         return of_document(_document(text, name), name, day)
+    _refuse_doubled(text, name)
     with reading(name):
         table = pl.read_csv(BytesIO(text.encode()), infer_schema=False)
     return of_table(table, name, day)
+
+
+def _refuse_doubled(text: str, name: str) -> None:
+    """Refuse a column that is there twice, of which Polars would rename the second."""
+    try:
+        header = next(csv.reader(StringIO(text, newline="")), [])
+    except csv.Error:  # what cannot be read at all, Polars tells
+        return
+    names = [column.strip() for column in header]
+    for column in names:
+        if names.count(column) > 1:
+            error = doubled(column, names, hint="keep one of the two")
+            error.where = name
+            raise error
 
 
 def _text(content: bytes, name: str) -> str:

@@ -1,6 +1,7 @@
 """The metric files that allocation rules name: what distributes where method = 'metric'."""
 
 import csv
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -120,8 +121,11 @@ def _rows(path: Path, *, is_csv: bool) -> pl.DataFrame:
 
 
 def _refuse_longer_rows(path: Path, columns: int) -> None:
-    """Raise InputError about the first row that has more cells than the header."""
-    with headers.open_text(path) as lines:
+    """Raise InputError about the first row that has more cells than the header.
+
+    What cannot be read at all, Polars has already told.
+    """
+    with suppress(ValueError, OSError, EOFError, csv.Error), headers.open_text(path) as lines:
         for number, cells in enumerate(csv.reader(lines), start=1):
             if len(cells) > columns:
                 raise InputError(

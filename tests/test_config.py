@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from connectors.base import ExportSource
-from pipelines import config, fetching, periods
+from pipelines import config, fetching, inventory, periods
 from pipelines.decisions import (
     AllocationRule,
     Headroom,
@@ -278,6 +278,14 @@ def test_every_key_is_read(tmp_path: Path) -> None:
     )
     assert read_config.operators == (Operator(team="platform", cluster=("*",)),)
     assert read_config.system == (System(namespace=("kube-system",)),)
+
+
+def test_the_folder_of_the_file_is_no_pattern(tmp_path: Path) -> None:
+    folder = tmp_path / "team [a]*"
+    (folder / "nodes").mkdir(parents=True)
+    (folder / "nodes" / "1.json").write_text('{"kind": "List", "items": []}', encoding="utf-8")
+    found = read(folder, SOURCE + "[[nodes]]\npath = 'nodes/[0-9].json'")
+    assert [Path(file.name) for file in inventory.read(found).files] == [folder / "nodes/1.json"]
 
 
 def test_every_key_of_a_decision_about_nodes_is_read(tmp_path: Path) -> None:
@@ -643,6 +651,16 @@ CASES: dict[str, tuple[str, Message]] = {
     "node pool of less than nothing": (
         SOURCE + "[[node_pool]]\nmin_nodes = -1",
         (WRONG, "leerlauf.toml: node_pool[0].min_nodes", "0 or more", "-1", ""),
+    ),
+    "more nodes than can be": (
+        SOURCE + "[[node_pool]]\nmin_nodes = 99999999999999999999",
+        (
+            WRONG,
+            "leerlauf.toml: node_pool[0].min_nodes",
+            "1000000000 or less",
+            "99999999999999999999",
+            "",
+        ),
     ),
     "node pool in parts": (
         SOURCE + "[[node_pool]]\nmin_nodes = 1.5",

@@ -3,6 +3,7 @@
 import datetime as dt
 import gzip
 import json
+import os
 import time
 from collections.abc import Iterable
 from decimal import Decimal
@@ -221,6 +222,9 @@ def test_moments(tmp_path: Path, moment: str, day: dt.date) -> None:
         ("cpu,memory\n4,16Gi\n", "cpu, memory"),
         ("node,cpu,allocatable_cpu\nnode-1,4,4\n", "node, cpu, allocatable_cpu"),
         ("node,cpu, CPU\nnode-1,4,4\n", "node, cpu,  CPU"),
+        ("node,cpu,cpu\nnode-1,4,3\n", "node, cpu, cpu"),
+        (listed(node("\ud800")), "ud800"),
+        (listed(node(allocatable={"cpu": "\ud800"})), "ud800"),
         ("metric,node,resource,unit,value\nallocatable,n,memory,KiB,14995456\n", "'KiB'"),
         ("metric,node,value\nkube_node_info,n,1\n", "nothing of them"),
         ("name,age\nnode-1,5d\n", "name, age"),
@@ -251,6 +255,30 @@ def test_a_path_without_a_file_is_wrong_use(tmp_path: Path) -> None:
         assert (caught.value.exit_code, caught.value.where) == (2, "nodes[0].path")
     with pytest.raises(ConfigurationError):
         inventories.read(config("/"))
+
+
+@pytest.mark.parametrize("pattern", ["**.json", "nodes-**/*.json"])
+def test_a_pattern_that_is_none_is_wrong_use(tmp_path: Path, pattern: str) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        read(tmp_path, ("a.json", listed(node())), glob=pattern)
+    error = caught.value
+    assert (error.exit_code, error.what, error.where) == (2, "not a pattern", "nodes[0].path")
+    assert error.got.startswith(str(tmp_path / pattern))
+
+
+def test_a_file_whose_name_is_no_text_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError) as caught:
+        read(tmp_path, (os.fsdecode(b"node-\xff.json"), listed(node())))
+    error = caught.value
+    assert (error.what, error.where) == (
+        "the name of a file is no text",
+        r"'node-\udcff.json'",
+    )
+
+
+def test_a_quoted_name_of_a_column_may_have_commas(tmp_path: Path) -> None:
+    table = 'node,"a, b","a, c",cpu\nnode-1,x,y,4\n'
+    assert amounts(read(tmp_path, ("a.csv", table))) == [("node-1", None, "cpu", 4, None)]
 
 
 def test_files_are_read_once_and_named_below_their_folder(tmp_path: Path) -> None:

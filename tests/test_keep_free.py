@@ -62,6 +62,12 @@ def test_what_nobody_can_keep_free(text: str) -> None:
         policy(cpu=text)
 
 
+@pytest.mark.parametrize("text", ["4m", "512B", "1e-3k", "1023k", "0.5"])
+def test_memory_of_a_few_bytes_has_lost_its_unit(text: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(text)):
+        policy(memory=text)
+
+
 @pytest.mark.parametrize("text", ["1e-30", "1e-999999", "0.0000000000001%"])
 def test_what_is_less_than_a_quantum_is_nothing(text: str) -> None:
     found = applied(NODES, headroom=[policy(cpu=text)])

@@ -430,8 +430,10 @@ def test_a_mistake_in_a_file_is_named_with_the_file_and_its_row(tmp_path: Path, 
         ("egress.parquet", GOOD.encode()),
         ("egress.csv.gz", gzip.compress(GOOD.encode() * 100)[:60]),
         ("egress.csv", GOOD.encode("utf-16")),
+        ("egress.csv", GOOD.encode() + "2026-10-09,shop-eu,Küche,egress_gib,1\n".encode("latin-1")),
+        ("egress.csv", GOOD.encode() + b"2026-10-09," + b"x" * 200_000 + b'"\n'),
     ],
-    ids=["truncated Parquet", "no Parquet", "truncated gzip", "UTF-16"],
+    ids=["truncated Parquet", "no Parquet", "truncated gzip", "UTF-16", "Latin-1", "quote"],
 )
 def test_a_file_that_cannot_be_read(tmp_path: Path, name: str, content: bytes) -> None:
     path = tmp_path / name
@@ -439,6 +441,17 @@ def test_a_file_that_cannot_be_read(tmp_path: Path, name: str, content: bytes) -
     with pytest.raises(InputError) as raised:
         of_file(tmp_path, name)
     assert (raised.value.what, raised.value.where) == ("a file cannot be read", str(path))
+
+
+def test_a_packed_file_with_the_name_of_a_plain_one_is_refused_alike(tmp_path: Path) -> None:
+    for text, what in (
+        (GOOD + "2026-10-09,shop-eu,checkout,egress_gib,1,5\n", "a row is longer than the header"),
+        (GOOD.replace("value\n", "value,value\n", 1), "two columns are both value"),
+    ):
+        (tmp_path / "egress.csv").write_bytes(gzip.compress(text.encode()))
+        with pytest.raises(InputError) as raised:
+            of_file(tmp_path)
+        assert raised.value.what == what
 
 
 def misconfigured(folder: Path, name: str, more: str = "") -> Parts:

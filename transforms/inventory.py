@@ -14,7 +14,7 @@ import polars as pl
 
 from transforms.errors import InputError
 from transforms.money import QUANTUM
-from transforms.quantities import LARGEST, gib, parse
+from transforms.quantities import LARGEST, LEAST_MEMORY, gib, parse
 from transforms.schema import DAY, MONEY, TEXT
 
 INVENTORY = {
@@ -59,7 +59,6 @@ _RESOURCES = {
 }
 _SLICES_OF_GPUS = "nvidia_com_mig_"
 _FARGATE = "fargate-ip-"
-_LEAST_MEMORY = Decimal(1) / 1024
 _EXPECTED = {
     "cpu": "cores such as 3.92 or 3920m",
     "memory": "bytes, or memory with its unit such as 14995432Ki",
@@ -136,7 +135,7 @@ def _amounts(known: pl.DataFrame, file: str) -> pl.Series:
 def _amount(kind: str, text: str) -> Decimal:
     """Return cores, GiB or GPUs. A few bytes of memory are no memory: a unit was left out."""
     amount = gib(text) if kind == "memory" else parse(text)
-    is_wrong = kind == "memory" and 0 < amount < _LEAST_MEMORY
+    is_wrong = kind == "memory" and 0 < amount < LEAST_MEMORY
     if amount > LARGEST or is_wrong:
         raise ValueError(text)
     return amount.quantize(QUANTUM, ROUND_HALF_EVEN)

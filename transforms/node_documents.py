@@ -21,7 +21,17 @@ def of_document(document: Any, file: str, day: date | None) -> pl.DataFrame:
     rows = [row for node in nodes for row in _rows(node, file, day)]
     if not nodes:
         return pl.DataFrame(schema=INVENTORY)
-    return typed(pl.DataFrame(rows, schema=RAW, orient="row"), file)
+    try:
+        raw = pl.DataFrame(rows, schema=RAW, orient="row")
+    except UnicodeEncodeError as error:  # half of a pair of escapes: JSON has it, Unicode not
+        raise InputError(
+            "a node cannot be read",
+            where=file,
+            expected="names and amounts in Unicode",
+            got=repr(error.object),
+            hint="write it again with kubectl",
+        ) from None
+    return typed(raw, file)
 
 
 def _nodes(document: Any, file: str) -> list[Any]:

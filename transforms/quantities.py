@@ -14,6 +14,8 @@ _SUFFIX = {
 _GIB = Decimal(1024**3)
 LARGEST = 10**9
 """More cores, GiB or GPUs than a node or a cluster can have: a mistake, and no amount."""
+LEAST_MEMORY = Decimal(1) / 1024
+"""Less memory, in GiB, is none that is above 0: a unit was left out."""
 
 
 class Kept(NamedTuple):
@@ -52,6 +54,7 @@ def kept(resource_kind: str, text: str) -> Kept:
     if resource_kind == "compute" or (resource_kind == "memory" and text.strip()[-1:].isdigit()):
         raise ValueError(text)
     quantity = gib(text) if resource_kind == "memory" else parse(text)
-    if quantity > LARGEST:
+    is_wrong = resource_kind == "memory" and 0 < quantity < LEAST_MEMORY
+    if quantity > LARGEST or is_wrong:
         raise ValueError(text)
     return Kept(None, quantity)
