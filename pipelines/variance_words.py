@@ -96,6 +96,9 @@ class _Teller:
         exact = self.move.parts[part]
         return REASONS[part](self, 1 if exact > 0 else -1) if exact else "of rounding"
 
+    def _moved(self, amount: Decimal) -> str:
+        return f"{self._plain(amount)} {'higher' if amount > 0 else 'lower'}"
+
     def _plain(self, amount: Decimal) -> str:
         return f"{abs(amount):,.{self.digits}f}"
 
@@ -150,11 +153,14 @@ class _Teller:
         return more if way > 0 else less
 
     def headroom_and_overhead(self, way: int) -> str:
-        """Return which other kind moved most."""
+        """Return which other kind moved most, and what the rest of them add to it."""
         kinds = self.move.kinds
         kind = max(kinds, key=lambda kind: way * kinds[kind])
-        amount = self._plain(money(kinds[kind]))
-        return f"its part of {KINDS[kind]} is {amount} {'higher' if way > 0 else 'lower'}"
+        told = f"its part of {KINDS[kind]} is {self._moved(money(kinds[kind]))}"
+        shown = round(money(kinds[kind]), self.digits)
+        beside = self.parts["headroom_and_overhead"] - shown
+        others = any(amount for other, amount in kinds.items() if other != kind)
+        return f"{told} (of other kinds {self._moved(beside)})" if others and beside else told
 
     def rule_change(self, _way: int) -> str:
         """Return which rules changed: those about teams where workload moved by them."""

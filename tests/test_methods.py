@@ -119,7 +119,7 @@ def test_a_share_of_a_team_that_is_not_there_is_told_with_what_it_would_have_sha
     con = book(rows, rule("r", "fixed", "shared", **shares(ads=1, web=1, Web=2)))
     assert bearers(con) == {"ads": "9", "web": "5"}
     expected = "workload where its share is due"
-    left = "its share is left to the others"
+    left = "its share is left to the others, or to the operator where there are none"
     assert told(con, *WEIGHED) == [
         (
             *("fixed_share_unused", "warning", SHOP, "allocation rule r, team Web", expected),

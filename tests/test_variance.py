@@ -200,7 +200,8 @@ def test_fees_overhead_and_headroom_are_one_part(tmp_path: Path) -> None:
     after = [pods("a", "10"), pods("b", "10"), fee("16"), pods("x", "2", **room)]
     found = compared(tmp_path, before, after, read)
     assert parts(found, "a") == {"headroom_and_overhead": "4"}
-    assert why(found, "a") == "+4.00 USD, because its part of the cluster fee is 5.00 higher"
+    more = "its part of the cluster fee is 5.00 higher (of other kinds 1.00 lower)"
+    assert why(found, "a") == f"+4.00 USD, because {more}"
 
 
 def test_what_nobody_distributes_moves_the_operator_alone(tmp_path: Path) -> None:

@@ -21,6 +21,8 @@ TOLERANCE = 1e-6
 
 _OF_ROW = ["resource_id", "charge_period_start", "billing_currency", "resource_kind"]
 
+_UNITS = {"cpu": "vCPU-hours", "memory": "GiB-hours", "gpu": "GPU-hours"}
+
 
 def node_reserve(idle: pl.DataFrame, month: NodeMonth, allocatable: pl.DataFrame) -> Carved:
     """Move what nodes cannot allocate from idle to system overhead.
@@ -143,7 +145,7 @@ def _contradictions(wrong: pl.DataFrame, context: Context) -> list[dict[str, str
             "error",
             cluster_id=row["cluster_id"],
             where=f"{row['file']}, {row['resource_kind']} of {shown(row['node_name'])}",
-            expected=f"at most {row['capacity']} {row['resource_kind']} hours, as billed",
+            expected=f"at most {row['capacity']} {_UNITS[row['resource_kind']]}, as billed",
             actual=f"allocatable {row['could']}, capacity {row['had'] or 'unknown'} for "
             f"{row['resource_id']} on {row['charge_date']}",
             hint="nothing was moved for these nodes: their reserve stands in idle; take a snapshot "

@@ -12,11 +12,12 @@ SELECT
     'workload where its share is due' AS expected,
     concat(
         'pools without: ', count(*), ', ', min(pools.charge_date), ' to ', max(pools.charge_date),
-        '; its share is left to the others'
+        '; its share is left to the others, or to the operator where there are none'
     ) AS actual,
     sum(pools.pool_amount)::VARCHAR AS difference,
-    'the difference is all that these pools hold; correct the name of the team or the shares, and '
-    || 'end the rule with valid_to on the day a team leaves' AS hint
+    'the difference is all that these pools hold; correct the name of the team or the shares, '
+    || 'limit the rule by cluster to where its teams are, and end it with valid_to on the day a '
+    || 'team leaves' AS hint
 FROM pools
 CROSS JOIN settings
 INNER JOIN rule_weights USING (position, provider, cluster_id, charge_date)
