@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import duckdb
 
-from pipelines import ledger, queries
+from pipelines import queries
 from pipelines.errors import ConfigurationError
 from pipelines.reading import NO_TEAM, Row, rows
 
@@ -28,7 +28,6 @@ def explained(con: duckdb.DuckDBPyConnection, team: str, month: str) -> Explaine
     Raises ConfigurationError where the team has no posting.
     """
     asked = {"team": None if team == NO_TEAM else team}
-    ledger.define_macros(con)
     for step in ("pool_places", "pool_rows"):
         query = f"CREATE OR REPLACE TEMP TABLE {step} AS {queries.read(f'read/{step}')}"
         con.execute(query, asked)

@@ -102,7 +102,6 @@ def summarise(con: duckdb.DuckDBPyConnection) -> None:
 
     Reads the views, `postings` and, of `allocation_rules`, id, scope and by.
     """
-    define_macros(con)
     _run(con, MONTH)
 
 
