@@ -135,6 +135,25 @@ def test_an_inventory_above_the_bill_moves_nothing(known: Any) -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("known", "told"),
+    [
+        ({"amount": "1.9", "capacity": "2"}, True),
+        ({"amount": "2.8", "capacity": "2.99"}, True),
+        ({"amount": "2.8", "capacity": "3"}, False),
+        ({"amount": "1.99"}, True),
+        ({"amount": "0"}, True),
+        ({"amount": "0", "capacity": "4"}, True),
+        ({"amount": "2"}, False),
+    ],
+)
+def test_an_inventory_far_below_the_bill_is_told(known: Any, told: bool) -> None:
+    found = applied([idle(10, 96)], known=[allocatable(**known)])
+    where = "nodes.json, cpu of node-1"
+    one = ("inventory_far_below_bill", "warning", where, None)
+    assert findings(found) == [one] * told
+
+
 def test_what_is_above_the_bill_by_doubles_is_no_contradiction() -> None:
     found = applied(NODE, known=[allocatable("4.000000000004")])
     assert amounts(found, "effective_cost") == [("idle", "unrequested", 4)]

@@ -7,6 +7,8 @@ It is taken from the idle of that node, day and resource, and never more than th
 Clusters whose provider sets the reserve apart are left alone.
 """
 
+from collections.abc import Iterator
+
 import polars as pl
 
 from transforms.carve import Carved, Target, carve
@@ -18,6 +20,12 @@ from transforms.sliced import Context, finding
 
 TOLERANCE = 1e-6
 """How far an inventory may be above the bill: quantities come from doubles."""
+
+LEAST_CAPACITY = 0.75
+"""What a system sees of a machine at least; less is the snapshot of a smaller one."""
+
+LEAST_ALLOCATABLE = 0.5
+"""What is left of a machine at least; where more is reserved, somebody should look."""
 
 _OF_ROW = ["resource_id", "charge_period_start", "billing_currency", "resource_kind"]
 
@@ -34,6 +42,7 @@ def node_reserve(idle: pl.DataFrame, month: NodeMonth, allocatable: pl.DataFrame
     is_wrong = _contradicts()
     known = parts.filter(~is_wrong).with_row_index("unit")
     found = _contradictions(parts.filter(is_wrong), month.context)
+    found += _small(parts.filter(~is_wrong & _is_far_below()), month.context)
     if known.is_empty():
         return Carved(idle, idle.clear(), found)
     reserved = pl.max_horizontal(pl.col("capacity") - pl.col("could"), zero())
@@ -77,6 +86,14 @@ def _contradicts() -> pl.Expr:
     most = pl.col("capacity").cast(pl.Float64) * (1 + TOLERANCE)
     above = [pl.col(name).cast(pl.Float64) > most for name in ("could", "had")]
     return pl.any_horizontal(*above, pl.col("allocatable") > pl.col("told")).fill_null(value=False)
+
+
+def _is_far_below() -> pl.Expr:
+    """Say whether the inventory is so far below the bill that it may be of another machine."""
+    capacity = pl.col("capacity").cast(pl.Float64)
+    had, could = (pl.col(name).cast(pl.Float64) for name in ("had", "could"))
+    is_smaller = (had < capacity * LEAST_CAPACITY).fill_null(value=False)
+    return is_smaller | (could < capacity * LEAST_ALLOCATABLE)
 
 
 def _placed(idle: pl.DataFrame, known: pl.DataFrame) -> pl.DataFrame:
@@ -129,27 +146,53 @@ def _short(known: pl.DataFrame, context: Context) -> list[dict[str, str | None]]
 
 def _contradictions(wrong: pl.DataFrame, context: Context) -> list[dict[str, str | None]]:
     """Tell which inventories say more than was billed."""
+    return [
+        finding(
+            context,
+            "inventory_contradicts_bill",
+            "error",
+            **said,
+            expected=f"at most {billed}, as billed",
+            hint="nothing was moved for these nodes: their reserve stands in idle; take a snapshot "
+            "of the machines that were billed",
+        )
+        for said, billed in _by_file(wrong)
+    ]
+
+
+def _small(doubtful: pl.DataFrame, context: Context) -> list[dict[str, str | None]]:
+    """Tell which inventories say so much less than was billed that much of idle is reserve."""
+    return [
+        finding(
+            context,
+            "inventory_far_below_bill",
+            "warning",
+            **said,
+            expected=f"most of {billed}, as billed",
+            hint="what is missing left idle as node reserve; is it a snapshot of another, smaller "
+            "machine of that name, or does the system not see all of this one?",
+        )
+        for said, billed in _by_file(doubtful)
+    ]
+
+
+def _by_file(parts: pl.DataFrame) -> Iterator[tuple[dict[str, str], str]]:
+    """Yield, for each cluster, resource and file, what it says of which nodes, and the bill."""
     keys = ["cluster_id", "resource_kind", "file"]
     grouped = (
-        wrong.sort("node_name", *NODE_PART)
+        parts.sort("node_name", *NODE_PART)
         .group_by(keys, maintain_order=True)
         .agg(
             pl.col("node_name").unique(maintain_order=True),
             pl.col("resource_id", "charge_date", "could", "had", "capacity").first(),
         )
     )
-    return [
-        finding(
-            context,
-            "inventory_contradicts_bill",
-            "error",
-            cluster_id=row["cluster_id"],
-            where=f"{row['file']}, {row['resource_kind']} of {shown(row['node_name'])}",
-            expected=f"at most {row['capacity']} {_UNITS[row['resource_kind']]}, as billed",
-            actual=f"allocatable {row['could']}, capacity {row['had'] or 'unknown'} for "
-            f"{row['resource_id']} on {row['charge_date']}",
-            hint="nothing was moved for these nodes: their reserve stands in idle; take a snapshot "
-            "of the machines that were billed",
-        )
-        for row in grouped.sort(keys).to_dicts()
-    ]
+    for row in grouped.sort(keys).to_dicts():
+        had = "unknown" if row["had"] is None else f"{row['had']:f}"
+        said = {
+            "cluster_id": row["cluster_id"],
+            "where": f"{row['file']}, {row['resource_kind']} of {shown(row['node_name'])}",
+            "actual": f"allocatable {row['could']:f}, capacity {had} for {row['resource_id']} on "
+            f"{row['charge_date']}",
+        }
+        yield said, f"{row['capacity']} {_UNITS[row['resource_kind']]}"
