@@ -18,6 +18,7 @@ import polars as pl
 from pipelines.config import Config
 from pipelines.errors import ConfigurationError
 from pipelines.exports import reading
+from pipelines.providers import PROVIDERS
 from pipelines.record import InputFile
 from transforms.errors import InputError, doubled
 from transforms.inventory import INVENTORY, nothing_known
@@ -65,7 +66,8 @@ def matched(inventories: Inventories, sliced: Iterable[Sliced], month: str) -> M
     if inventories.rows.is_empty():
         return Matched(nothing_known(), found)
     bill = pl.concat([bill_nodes(one.slices.lazy()) for one in sliced])
-    known = match(inventories.rows, bill, month)
+    node_ids = [provider.transform.NODE_IDS for provider in PROVIDERS.values()]
+    known = match(inventories.rows, bill, month, node_ids)
     return Matched(known.allocatable, [*found, *known.findings])
 
 

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from connectors.base import Connector, SplitConnector
-    from transforms.sliced import Context, Sliced
+    from transforms.sliced import Context, NodeIds, Sliced
 
 
 class Transform(Protocol):
@@ -20,6 +20,10 @@ class Transform(Protocol):
     @property
     def VERSION(self) -> int:  # noqa: N802
         """Raised when the parts of a file change, so that cached ones are not used again."""
+
+    @property
+    def NODE_IDS(self) -> "NodeIds":  # noqa: N802
+        """How nodes of inventories are found on the bill."""
 
     def views(self, context: "Context") -> tuple[str, ...]:
         """Return the cost views that a source has, of `effective` and `billed`."""

@@ -3,6 +3,7 @@
 The exports are those of its sources in the demo's configuration.
 """
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
@@ -26,6 +27,7 @@ from tests.conftest import ROOT
 from transforms.errors import InputError
 from transforms.schema import COST_VIEWS, REASONS, RESOURCE_KINDS, polars_schema
 from transforms.sliced import Sliced
+from transforms.snapshots import bill_nodes
 
 MONTH = "2026-10"
 FIXTURES = ROOT / "fixtures"
@@ -150,6 +152,29 @@ def test_a_view_that_a_source_has_is_filled_and_one_it_lacks_is_nowhere(
             assert not nulls.any() if view in one.views else nulls.all()
         for table in (one.sliced.totals, one.sliced.cluster_bills):
             assert set(table.get_column("cost_view")) == set(one.views)
+
+
+@every_provider
+def test_every_node_of_the_bill_has_a_name_in_kubernetes_of_its_own_or_none_has(
+    provider: Provider, sources: Callable[[Provider], list[Source]]
+) -> None:
+    ids = provider.transform.NODE_IDS
+    others = [one.transform.NODE_IDS for one in PROVIDERS.values() if one is not provider]
+    scheme = re.match(r"\^[a-z]+://", ids.provider_id)
+    assert scheme
+    assert not any(other.provider_id.startswith(scheme[0]) for other in others)
+    assert re.compile(ids.provider_id).groups == (ids.billed is not None)
+    nodes = pl.concat([bill_nodes(one.sliced.slices.lazy()) for one in sources(provider)])
+    assert nodes.height
+    named = nodes.drop_nulls("node_name")
+    if ids.billed is None:
+        assert named.is_empty()
+        return
+    billed = named.select("resource_id", key=ids.billed).unique()
+    assert billed.height
+    assert billed.get_column("key").null_count() == 0
+    assert billed.get_column("key").n_unique() == billed.height
+    assert billed.get_column("resource_id").n_unique() == billed.height
 
 
 # -------------------------------------------------------------------------------- money

@@ -16,6 +16,7 @@ import pytest
 from pipelines import inventory as inventories
 from pipelines.config import Config
 from pipelines.errors import ConfigurationError
+from pipelines.providers import PROVIDERS
 from tests.node_rows import rows_frame, workload
 from transforms.errors import InputError
 from transforms.inventory import INVENTORY, typed
@@ -23,6 +24,7 @@ from transforms.sliced import Sliced
 from transforms.snapshots import match
 
 MONTH = "2026-10"
+NODE_IDS = [provider.transform.NODE_IDS for provider in PROVIDERS.values()]
 SIZES = {"cpu": "3920m", "memory": "14995456Ki", "ephemeral-storage": "18242267924", "pods": "58"}
 DAY = dt.date(2026, 10, 5)
 
@@ -339,7 +341,7 @@ def matched(
         schema={"resource_id": pl.String, "node_name": pl.String, "charge_date": pl.Date},
         orient="row",
     )
-    found = match(pl.DataFrame(list(snapshots), schema=INVENTORY), bill, MONTH)
+    found = match(pl.DataFrame(list(snapshots), schema=INVENTORY), bill, MONTH, NODE_IDS)
     held = found.allocatable.select("resource_id", "charge_date", "allocatable").rows()
     findings = [(row["rule"], row["severity"], row["where"]) for row in found.findings]
     return [(who, when.day, float(amount)) for who, when, amount in held], findings
@@ -495,7 +497,7 @@ def test_fifty_thousand_nodes(tmp_path: Path) -> None:
         node_name=pl.concat_str(pl.lit("node-"), "number"),
         charge_date=pl.lit(DAY),
     )
-    held = match(found.rows, bill, MONTH)
+    held = match(found.rows, bill, MONTH, NODE_IDS)
     assert (found.rows.height, held.allocatable.height, held.findings) == (100_000, 100_000, [])
     assert time.monotonic() - start < 60
 

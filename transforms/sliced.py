@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import polars as pl
 
@@ -28,6 +29,19 @@ CLUSTER_BILLS = {
 }
 NODE_DAYS = {"resource_id": TEXT, "charge_date": DAY, "hours": MONEY}
 POD_REQUESTS = {"cluster_id": TEXT, "resource_kind": TEXT, "quantity": MONEY, "weight": MONEY}
+
+
+class NodeIds(NamedTuple):
+    """How the nodes that Kubernetes knows are found on a provider's bill.
+
+    provider_id: a pattern of what Kubernetes calls them; its group is what the bill tells of it;
+    billed: the same of a node of the bill, from its `resource_id` and `node_name`; None where the
+    bill tells no nodes, and the pattern has no group. A provider id that is the `resource_id` as
+    a whole is found without either.
+    """
+
+    provider_id: str
+    billed: pl.Expr | None
 
 
 @dataclass(frozen=True)

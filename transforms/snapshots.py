@@ -6,7 +6,7 @@ snapshots of a node the newest that is not after the day holds, else the earlies
 without a date holds where no other does.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Literal, NamedTuple
 
 import polars as pl
@@ -14,12 +14,12 @@ import polars as pl
 from transforms.inventory import ALLOCATABLE, shown
 from transforms.node_costs import is_node_row
 from transforms.schema import TABLES
+from transforms.sliced import NodeIds
 
 BILL_NODES = ("resource_id", "node_name", "charge_date")
 """A node of the bill on a day; `node_name` is NULL where the provider does not tell nodes."""
 
 _PART = ["resource_id", "charge_date", "resource_kind"]
-_UNTOLD = "azure://"
 
 Finding = dict[str, str | None]
 
@@ -38,15 +38,17 @@ def bill_nodes(slices: pl.LazyFrame) -> pl.DataFrame:
     return named.unique().collect(engine="streaming")
 
 
-def match(inventory: pl.DataFrame, bill: pl.DataFrame, month: str) -> Matched:
+def match(
+    inventory: pl.DataFrame, bill: pl.DataFrame, month: str, node_ids: Sequence[NodeIds]
+) -> Matched:
     """Find the nodes of the bill in the inventory.
 
     inventory: INVENTORY of all files; bill: BILL_NODES of all sources, because a name must be
-    one node's alone; month: YYYY-MM.
+    one node's alone; month: YYYY-MM; node_ids: those of every provider there is.
     """
-    keyed = _keyed(inventory)
+    keyed = _keyed(inventory, node_ids)
     agreed, overlapping = _agreed(keyed)
-    ids, names, doubled = _ids(bill), *_names(bill)
+    ids, names, doubled = _ids(bill, node_ids), *_names(bill)
     by_id, by_name = agreed.filter(~pl.col("by_name")), agreed.filter("by_name")
     held = _together(_held(by_id, ids), _held(by_name, names))
     contradicting = _contradicting(_of_nodes(by_id, ids), _of_nodes(by_name, names))
@@ -65,23 +67,23 @@ def match(inventory: pl.DataFrame, bill: pl.DataFrame, month: str) -> Matched:
 # ---------------------------------------------------------------- who is who
 
 
-def _keyed(inventory: pl.DataFrame) -> pl.DataFrame:
+def _keyed(inventory: pl.DataFrame, node_ids: Sequence[NodeIds]) -> pl.DataFrame:
     """Add `key`, the part of the provider id that stands on the bill or else the name.
 
-    AKS tells no nodes on its bill, so its nodes are left out: they could only be unknown.
+    Nodes of a provider whose bill tells none are left out: they could only be unknown.
     """
-    told = pl.col("provider_id")
-    machine = told.str.extract(r"^aws://.*/([^/]+)$")
-    zoned = told.str.extract(r"^gce://[^/]+/([^/]+/[^/]+)$")
-    return inventory.filter(~told.str.starts_with(_UNTOLD).fill_null(value=False)).with_columns(
-        key=pl.coalesce(machine, zoned, told, "node_name"), by_name=told.is_null()
+    name = pl.col("provider_id")
+    untold = [name.str.contains(ids.provider_id) for ids in node_ids if ids.billed is None]
+    parts = [name.str.extract(ids.provider_id) for ids in node_ids if ids.billed is not None]
+    is_untold = pl.any_horizontal(pl.lit(value=False), *untold).fill_null(value=False)
+    return inventory.filter(~is_untold).with_columns(
+        key=pl.coalesce(*parts, name, "node_name"), by_name=name.is_null()
     )
 
 
-def _ids(bill: pl.DataFrame) -> pl.DataFrame:
+def _ids(bill: pl.DataFrame, node_ids: Sequence[NodeIds]) -> pl.DataFrame:
     """Return `key`, `resource_id`, `charge_date`: what an inventory may call a node of the bill."""
-    zone = pl.col("resource_id").str.extract(r"/zones/([^/]+)/")
-    keys = [pl.col("resource_id"), pl.concat_str(zone, "node_name", separator="/")]
+    keys = [pl.col("resource_id"), *(ids.billed for ids in node_ids if ids.billed is not None)]
     frames = [bill.select("resource_id", "charge_date", key=key) for key in keys]
     return pl.concat(frames).drop_nulls("key").unique()
 

@@ -17,12 +17,15 @@ from transforms.aws.pod_requests import requests
 from transforms.aws.split import pods
 from transforms.aws.tags import discover
 from transforms.schema import COST_VIEWS
-from transforms.sliced import Context
+from transforms.sliced import Context, NodeIds
 
-__all__ = ["VERSION", "bill_columns", "combine", "slice_file", "views"]
+__all__ = ["NODE_IDS", "VERSION", "bill_columns", "combine", "slice_file", "views"]
 
 VERSION = 5
 """Raised when the parts of a file change, so that cached ones are not used again."""
+
+NODE_IDS = NodeIds(r"^aws://.*/([^/]+)$", billed=pl.col("resource_id"))
+"""`aws:///zone/i-...`: the bill has the instance alone."""
 
 _BILL_COLUMNS = (
     "bill_billing_period_start_date",

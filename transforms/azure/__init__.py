@@ -14,12 +14,15 @@ from transforms.azure.combine import combine
 from transforms.azure.splits import slice_split
 from transforms.azure.survey import survey
 from transforms.cells import quoted, sql
-from transforms.sliced import Context
+from transforms.sliced import Context, NodeIds
 
-__all__ = ["VERSION", "bill_columns", "combine", "slice_file", "slice_split", "views"]
+__all__ = ["NODE_IDS", "VERSION", "bill_columns", "combine", "slice_file", "slice_split", "views"]
 
 VERSION = 3
 """Raised when the parts of a file change, so that cached ones are not used again."""
+
+NODE_IDS = NodeIds(r"^azure://", billed=None)
+"""The bill names the scale set of a node and not the node."""
 
 _BILL_COLUMNS = ("period_start", "charge_type", "rule_name", "meter_category", "billing_currency")
 

@@ -13,12 +13,18 @@ from transforms.gcp.combine import combine
 from transforms.gcp.labels import colliding, found_keys
 from transforms.gcp.nodes import usage
 from transforms.schema import COST_VIEWS
-from transforms.sliced import Context
+from transforms.sliced import Context, NodeIds
 
-__all__ = ["VERSION", "bill_columns", "combine", "slice_file", "views"]
+__all__ = ["NODE_IDS", "VERSION", "bill_columns", "combine", "slice_file", "views"]
 
 VERSION = 3
 """Raised when the parts of a file change, so that cached ones are not used again."""
+
+_ZONE = pl.col("resource_id").str.extract(r"/zones/([^/]+)/")
+NODE_IDS = NodeIds(
+    r"^gce://[^/]+/([^/]+/[^/]+)$", billed=pl.concat_str(_ZONE, "node_name", separator="/")
+)
+"""`gce://project/zone/name`: the bill calls the machine by a number, and tells its name beside."""
 
 
 def views(_: Context) -> tuple[str, ...]:
