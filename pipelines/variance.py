@@ -56,6 +56,9 @@ PARTS = (
 OTHER_KINDS = ("headroom", "system_overhead", "cluster_fee", "shared", "unattributed")
 NOTHING = Statement()
 
+Weighing = Mapping[str | None, Weights]
+"""What weighs by the workload of each resource kind; under None, by all node workload."""
+
 
 class Terms(NamedTuple):
     """What the rules of the older month's last day say of a cluster."""
@@ -214,13 +217,7 @@ def _weights(
     }
 
 
-def _move(
-    pair: Pair,
-    line: Line,
-    work: Workload,
-    weights: Mapping[str | None, Weights],
-    around: Around,
-) -> Move:
+def _move(pair: Pair, line: Line, work: Workload, weights: Weighing, around: Around) -> Move:
     shared = _shared(pair, line, weights, around)
     kinds = {
         kind: pair.moved.kind(line, kind) - pair.fixed.kind(line, kind) for kind in OTHER_KINDS
@@ -241,9 +238,7 @@ def _move(
     return Move(parts, work, weights[None], shared, kinds, by_rules, around)
 
 
-def _shared(
-    pair: Pair, line: Line, weights: Mapping[str | None, Weights], around: Around
-) -> dict[str, IdleParts]:
+def _shared(pair: Pair, line: Line, weights: Weighing, around: Around) -> dict[str, IdleParts]:
     """Return the parts of a line's change of idle, by resource kind."""
     terms = around.terms
     before, after = (figures.idle.get(line, {}) for figures in (pair.fixed, pair.moved))
