@@ -103,7 +103,7 @@ def test_the_worst_hour_is_the_example_in_every_cut_of_the_files() -> None:
         (
             "unused_distribution",
             "prod: i-0aaaaaaaaaaaaaaa1, 2026-10-01 02:00, cpu",
-            "2 instance hours in which it is not; the largest difference is shown",
+            "2 instance hours in which it is not; in the worst by at most the difference",
             "unused_cost = cost x (1 - sum of split_usage_ratio), by split_usage",
         )
     ]

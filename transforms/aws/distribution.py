@@ -72,7 +72,7 @@ def notices(hours: pl.LazyFrame, context: Context) -> Iterator[Notice]:
         "warning",
         where=f"{context.source}: {where}",
         expected="unused_cost = cost x (1 - sum of split_usage_ratio), by split_usage",
-        actual=f"{count} instance hours in which it is not; the largest difference is shown",
+        actual=f"{count} instance hours in which it is not; in the worst by at most the difference",
         difference=worst["difference"],
         hint="AWS distributes otherwise than it documents: the node's idle is still its sum, but "
         "ask AWS why, with this hour as the example",
