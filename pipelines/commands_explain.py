@@ -3,8 +3,7 @@
 from pathlib import Path
 
 from pipelines import common, machine, show_explain, show_teams
-from pipelines.errors import ConfigurationError
-from pipelines.explaining import Explained, explained
+from pipelines.explaining import Explained, explained, months_of, no_such_team
 
 
 def explain(
@@ -24,10 +23,10 @@ def _explained(team: str, month: str, config: Path | None, lake: Path | None) ->
     """Return what a team bears; it is named as it is, or as a statement shows it."""
     opened = common.open_lake(config, lake)
     con = opened.connect(opened.newest(month))
-    try:
-        return explained(con, team, month)
-    except ConfigurationError:
-        plain = show_teams.name_of(team)
-        if plain == team:
-            raise
-        return explained(con, plain, month)
+    names = dict.fromkeys((team, show_teams.name_of(team)))
+    for name in names:
+        found = explained(con, name)
+        if found.postings:
+            return found
+    others = next(filter(None, (months_of(opened, name) for name in names)), [])
+    raise no_such_team(con, team, month, others)

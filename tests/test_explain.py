@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from pipelines import show_explain
 from pipelines.explaining import Explained, explained
 from pipelines.objects import IdleOfNode, Posting
-from tests.ledger_cases import DAY, PERIOD, Row, book, charge, idle, rule, workload
+from tests.ledger_cases import DAY, Row, book, charge, idle, rule, workload
 from tests.small_month import said
 from tests.strategies import months
 from tests.test_show import lines
-from tests.two_months import OCTOBER, config, pods, publish
+from tests.two_months import OCTOBER, SEPTEMBER, config, pods, publish
 from tests.two_months import idle as stood_idle
 from tests.two_months import rule as allocation_rule
 from transforms.schema import TABLES
@@ -50,7 +50,7 @@ def made_of(con: duckdb.DuckDBPyConnection, team: str) -> Found:
     """Return node, cause, amount and part of what a team's idle is made of, without the pool."""
     return [
         (row["node_name"], row["cause"], row["amount"], row["part"])
-        for row in explained(con, team, PERIOD).idle
+        for row in explained(con, team).idle
     ]
 
 
@@ -58,7 +58,7 @@ def made_of(con: duckdb.DuckDBPyConnection, team: str) -> Found:
 
 
 def test_idle_and_headroom_are_told_by_node_and_cause() -> None:
-    found = explained(book(MONTH, SHARED), "ads", PERIOD).idle
+    found = explained(book(MONTH, SHARED), "ads").idle
     assert {(row["provider"], row["billing_currency"], row["node_pool"]) for row in found} == {
         ("aws", "USD", "m5")
     }
@@ -156,7 +156,7 @@ def test_an_operator_with_two_postings_in_a_pool_has_one_part_of_each_node() -> 
         idle("8", **node(1)),
     ]
     con = book(rows, SHARED)
-    found = explained(con, "platform", PERIOD)
+    found = explained(con, "platform")
     given = [row["amount"] for row in found.postings if row["row_kind"] == "idle"]
     assert (given, [row["part"] for row in found.idle]) == ([2, 2], [4])
 
@@ -169,7 +169,7 @@ def test_amounts_too_large_for_a_product_are_still_divided_without_a_rest() -> N
         idle("100000000000.000000000001", **node(2)),
     ]
     con = book(rows, SHARED)
-    posting = [row["amount"] for row in explained(con, "ads", PERIOD).postings if row["reason"]]
+    posting = [row["amount"] for row in explained(con, "ads").postings if row["reason"]]
     parts = [part for *_, part in made_of(con, "ads")]
     assert sum(parts) == sum(posting)
     assert [round(part) for part in parts] == [37500000000, 75000000000]
@@ -187,7 +187,7 @@ def teams_of(con: duckdb.DuckDBPyConnection) -> list[str]:
 def test_nodes_add_up_to_pools_and_parts_to_postings(rows: list[Row], scope: str) -> None:
     con = book(rows, rule("r", "proportional", "idle", "headroom", scope=scope))
     for team in teams_of(con):
-        found = explained(con, team, PERIOD)
+        found = explained(con, team)
         for kind in ("amount", "part"):
             expected: dict[str, Decimal] = {}
             for row in found.postings:
@@ -236,12 +236,28 @@ def test_an_unknown_team_has_neither(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert told.err.splitlines()[-1].split() == ["do", "Did", "you", "mean", "`a`?"]
 
 
+def test_a_team_of_other_months_is_told_in_which(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for month, teams in (("2026-08", "b"), (SEPTEMBER, "abc"), (OCTOBER, "ac"), (OCTOBER, "a")):
+        publish(tmp_path, month, [pods(team, "3") for team in teams], config())
+
+    def hint(team: str) -> str:
+        return said(capsys, "explain", team, OCTOBER, "--lake", tmp_path).err.splitlines()[-1]
+
+    assert hint("b").split(maxsplit=1)[1] == "It has a statement in 2026-09 and 2026-08."
+    assert hint("b (operator)") == hint("b")
+    assert hint("c").endswith("It has a statement in 2026-09.")
+    assert hint("d").split() == ["got", "'d'"]
+    assert hint("-").split() == ["got", "'-'"]
+
+
 # ----------------------------------------------------------------------- the page
 
 
 def page(rows: list[Row], team: str, *rules: Row, width: int = 80) -> list[str]:
     """Return the page of a team."""
-    return lines(show_explain.explanation(explained(book(rows, *rules), team, PERIOD)), width)
+    return lines(show_explain.explanation(explained(book(rows, *rules), team)), width)
 
 
 def from_nodes(shown: list[str]) -> list[str]:
