@@ -12,9 +12,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import duckdb
+import polars as pl
 
 from connectors.base import Progress as Copying
 from connectors.base import silent
@@ -35,7 +36,8 @@ from pipelines.engine import connect
 from pipelines.fetching import Fetched, fetch_all, refuse_what_sources_lack
 from pipelines.hashes import sha256_of
 from pipelines.lake import Lake
-from pipelines.record import RunRecord, TableFile
+from pipelines.record import InputFile, RunRecord, TableFile
+from pipelines.recording import Course
 from pipelines.slicing import slice_source
 from transforms.normalise import normalise
 from transforms.schema import TABLES
@@ -70,61 +72,85 @@ class _Clock:
         self.timings[name] = round(time.monotonic() - start, 3)
 
 
+class _Month(NamedTuple):
+    """A month (YYYY-MM) while it runs."""
+
+    config: Config
+    name: str
+    lake: Lake
+    run: str
+    clock: _Clock
+
+
+class _Read(NamedTuple):
+    """What a month is made from: the bill, and beside it METRIC_VALUES and inventories."""
+
+    fetched: Sequence[Fetched]
+    metric_values: pl.DataFrame
+    inventories: inventory.Inventories
+    side_files: tuple[InputFile, ...]
+
+
 def run(
-    config: Config,
-    month: str,
-    *,
-    progress: Progress = lambda _: None,
-    copying: Copying = silent,
+    config: Config, month: str, *, progress: Progress = lambda _: None, copying: Copying = silent
 ) -> Outcome:
     """Run one month and return its record.
 
     progress is told of each stage, copying of each file. Raises LeerlaufError, DeliveryError or
     InputError; then nothing was published.
     """
-    lake = Lake(config.lake.path)
-    clock = _Clock(progress)
+    lake, clock = Lake(config.lake.path), _Clock(progress)
     with lake.lock():
-        written = lake.new_run()
-        refuse_what_sources_lack(config, month)
-        measured, inventories = metrics.of_rules(config), inventory.read(config)
-        with clock.stage("fetch"):
-            fetched = fetch_all(config, month, lake, progress=progress, copying=copying)
-        staged = lake.stage(written)
+        one = _Month(config, month, lake, lake.new_run(), clock)
+        read = _read(one, copying)
+        staged = lake.stage(one.run)
         with connect(staged / ".spill") as con:
-            with clock.stage("slice"):
-                sliced = [_slice(con, one, lake) for one in fetched]
-            with clock.stage("normalise"):
-                _normalise(con, sliced, config, inventories, month)
-                overlaps.refuse(con, config.sources)
-            with clock.stage("ledger"):
-                rule_changes.add_findings(con, config, month, lake)
-                loading.load(con, config, month, sliced, measured.values)
-                last_run = last_month.load(con, lake, month)
-                ledger.build(con)
+            last_run = _balance(con, one, read)
             with clock.stage("write"):
-                files = _write(con, fetched, month, staged)
-            broken = ledger.broken_promises(con)
-            record = recording.record(con, config, written, clock.started_at, fetched, files)
-            read = (*inventories.files, *measured.files)
-            known = {"timings": clock.timings, "side_files": read, "last_run": last_run}
-            record = record.model_copy(update=known)
-        if broken:
-            lake.note(record.model_copy(update={"status": "failed", "tables": {}}))
-            return Outcome(record.model_copy(update={"status": "failed"}), broken)
-        return Outcome(lake.publish(record, staged), ())
+                files = _write(con, read.fetched, month, staged)
+            outcome = _outcome(con, one, read, last_run, files)
+        if outcome.broken:
+            lake.note(outcome.record)
+            return outcome
+        return Outcome(lake.publish(outcome.record, staged), ())
 
 
-# ---------------------------------------------------------------- slice
+# ---------------------------------------------------------------- read
+
+
+def _read(one: _Month, copying: Copying) -> _Read:
+    """Read what stands beside the bill, before that is fetched in vain, then fetch the bill."""
+    refuse_what_sources_lack(one.config, one.name)
+    measured, inventories = metrics.of_rules(one.config), inventory.read(one.config)
+    side_files = (*inventories.files, *measured.files)
+    progress = one.clock.progress
+    with one.clock.stage("fetch"):
+        fetched = fetch_all(one.config, one.name, one.lake, progress=progress, copying=copying)
+    return _Read(fetched, measured.values, inventories, side_files)
+
+
+# ---------------------------------------------------------------- balance
+
+
+def _balance(con: duckdb.DuckDBPyConnection, one: _Month, read: _Read) -> str | None:
+    """Leave the ledger of a month in `con`; return the run of the month before it compares with."""
+    with one.clock.stage("slice"):
+        sliced = [_slice(con, fetched, one.lake) for fetched in read.fetched]
+    with one.clock.stage("normalise"):
+        _normalise(con, sliced, one.config, read.inventories, one.name)
+        overlaps.refuse(con, one.config.sources)
+    with one.clock.stage("ledger"):
+        rule_changes.add_findings(con, one.config, one.name, one.lake)
+        loading.load(con, one.config, one.name, sliced, read.metric_values)
+        last_run = last_month.load(con, one.lake, one.name)
+        ledger.build(con)
+    return last_run
 
 
 def _slice(con: duckdb.DuckDBPyConnection, one: Fetched, lake: Lake) -> Sliced:
     sliced = slice_source(one.provider, one.files, one.context, lake.path / "cache")
     add_bill(con, one.provider, one.bills, one.context, sliced.bill_values)
     return sliced
-
-
-# ---------------------------------------------------------------- normalise
 
 
 def _normalise(
@@ -176,3 +202,27 @@ def _written(
     write = tables.write_csv if path.suffix == ".csv" else tables.write_parquet
     count = write(con, table, rows, path)
     return TableFile(path=name, rows=count, sha256=sha256_of(path))
+
+
+# ---------------------------------------------------------------- record
+
+
+def _outcome(
+    con: duckdb.DuckDBPyConnection,
+    one: _Month,
+    read: _Read,
+    last_run: str | None,
+    files: Mapping[str, tuple[TableFile, ...]],
+) -> Outcome:
+    """Return the record of the run, unpublished, and what forbids publishing it."""
+    broken = ledger.broken_promises(con)
+    course = Course(
+        run=one.run,
+        started_at=one.clock.started_at,
+        timings=one.clock.timings,
+        fetched=read.fetched,
+        side_files=read.side_files,
+        last_run=last_run,
+        files=files,
+    )
+    return Outcome(recording.record(con, one.config, course, is_broken=bool(broken)), broken)

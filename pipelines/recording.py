@@ -1,8 +1,10 @@
 """The record of a run, from what was fetched, what was written and what the ledger says."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib import metadata
+from typing import Literal
 
 import duckdb
 
@@ -15,34 +17,52 @@ from transforms.schema import SCHEMA_VERSION
 MONTH_STATUS = "provisional"
 
 
+@dataclass(frozen=True)
+class Course:
+    """The course of a run: how long it took, what it read and what it wrote.
+
+    timings: seconds of each stage; side_files: what was read beside the bill; last_run: the run
+    of the month before that findings compared with; files: those of each table.
+    """
+
+    run: str
+    started_at: datetime
+    timings: Mapping[str, float]
+    fetched: Sequence[Fetched]
+    side_files: tuple[InputFile, ...]
+    last_run: str | None
+    files: Mapping[str, tuple[TableFile, ...]]
+
+
 def record(
-    con: duckdb.DuckDBPyConnection,
-    config: Config,
-    run: str,
-    started_at: datetime,
-    fetched: Sequence[Fetched],
-    files: Mapping[str, tuple[TableFile, ...]],
+    con: duckdb.DuckDBPyConnection, config: Config, course: Course, *, is_broken: bool
 ) -> RunRecord:
-    """Return the record of a run whose tables are in `con` and written to `files`."""
-    errors = con.sql("SELECT count(*) FROM findings WHERE severity = 'error'").fetchall()[0][0]
+    """Return the record of a run with its tables in `con`; of a broken one no file is kept."""
     return RunRecord(
-        run=run,
-        billing_period=fetched[0].context.billing_period,
-        status="findings" if errors else "ok",
+        run=course.run,
+        billing_period=course.fetched[0].context.billing_period,
+        status="failed" if is_broken else _status(con),
         month_status=MONTH_STATUS,
         published=False,
-        started_at=started_at,
+        started_at=course.started_at,
         finished_at=datetime.now(UTC),
         version=metadata.version("leerlauf"),
         schema_version=SCHEMA_VERSION,
         lock_hash=lock_hash(),
         configuration=to_document(config),
-        inputs=tuple(_input(one, copied) for one in fetched for copied in one.deliveries),
-        counts={table: _rows(parts) for table, parts in files.items()},
+        inputs=tuple(_input(one, copied) for one in course.fetched for copied in one.deliveries),
+        side_files=course.side_files,
+        last_run=course.last_run,
+        counts={table: _rows(parts) for table, parts in course.files.items()},
         totals=_totals(con),
-        timings={},
-        tables=dict(files),
+        timings=dict(course.timings),
+        tables={} if is_broken else dict(course.files),
     )
+
+
+def _status(con: duckdb.DuckDBPyConnection) -> Literal["ok", "findings"]:
+    errors = con.sql("SELECT count(*) FROM findings WHERE severity = 'error'").fetchall()[0][0]
+    return "findings" if errors else "ok"
 
 
 def _rows(parts: Sequence[TableFile]) -> int:
