@@ -11,15 +11,19 @@ from rich.table import Table
 from rich.text import Text
 
 from pipelines.explaining import Explained
-from pipelines.figures import LOOKS, clean, count, money, percent, rounded
+from pipelines.figures import LOOKS, clean, count, money, percent, rounded, rounded_to
 from pipelines.reading import Row
+from pipelines.rule_words import listed
 from pipelines.show_clusters import WIDEST_ID, sum_table
 
 PLACES = 6
 """Decimal places of explained amounts: enough to see a day's pool, few enough to read."""
 SHOWN_FILES = 10
 SHOWN_NODES = 5
+FEW_DAYS = 3
+"""So many days of a note are named; more are counted."""
 NOTHING = Decimal(0)
+PLACE = itemgetter("provider", "cluster_id", "billing_currency")
 NOT_KNOWN = "not known"
 FROM_NODES = {"idle": ("cause", "stood idle"), "headroom": ("", "kept free")}
 """The kinds of which nodes are told, and the headings of what is told."""
@@ -29,22 +33,37 @@ WITHIN = {
     "cluster": "within the cluster",
 }
 
+Place = tuple[str, str, str]
+"""Provider, cluster and currency."""
 Reason = tuple[str, str, str, str, str]
 """What postings of one kind have in common: kind, reason, resource, method, rule."""
 
 
 def explanation(found: Explained) -> RenderableType:
     """Return the postings of a team, summed over the days, the nodes and the files behind them."""
-    key = itemgetter("provider", "cluster_id", "billing_currency")
-    nodes = _by_pool(found.idle)
+    nodes, totals = _by_pool(found.idle), _totals(found.postings)
     parts: list[RenderableType] = []
-    for (provider, cluster, currency), group in groupby(sorted(found.postings, key=key), key=key):
+    by_place = groupby(sorted(found.postings, key=PLACE), key=PLACE)
+    for place, group in by_place:
+        provider, cluster, currency = place
         known = (clean(cluster, WIDEST_ID), "bold")
         heading = Text.assemble(known, (f"  {provider}  {currency}", "dim"), overflow="fold")
         postings = list(group)
-        parts += [heading, _reasons(_grouped(postings)), *_origins(postings, nodes)]
-        parts.append(Text(""))
-    return Group(*parts, *_notes(found.postings), *_files(found.postings))
+        parts += [heading, _reasons(_grouped(postings), totals[place])]
+        parts += [*_origins(postings, nodes), Text("")]
+    return Group(*parts, *_notes(found.postings), *_files(found.postings), *_together(totals))
+
+
+def _totals(postings: list[Row]) -> dict[Place, Decimal]:
+    """Return what is borne on each cluster, rounded so that each currency adds up."""
+    exact: dict[str, dict[Place, Decimal]] = defaultdict(lambda: defaultdict(Decimal))
+    for posting in postings:
+        exact[posting["billing_currency"]][PLACE(posting)] += posting["amount"]
+    return {
+        place: total
+        for places in exact.values()
+        for place, total in zip(places, rounded(places.values(), PLACES), strict=True)
+    }
 
 
 def _by_pool(rows: Iterable[Row]) -> dict[str, list[Row]]:
@@ -68,19 +87,20 @@ def _grouped(postings: list[Row]) -> dict[Reason, list[Row]]:
 # ---------------------------------------------------------------------------------------------
 
 
-def _reasons(groups: dict[Reason, list[Row]]) -> Table:
+def _reasons(groups: dict[Reason, list[Row]], total: Decimal) -> Table:
     table = sum_table()
     table.add_column("", footer="total", overflow="fold")
     table.add_column("method (rule)", style="dim", overflow="fold")
     table.add_column("of pools of", justify="right", no_wrap=True)
     table.add_column("part", justify="right", no_wrap=True)
-    total = sum((_sum(postings, "amount") for postings in groups.values()), NOTHING)
     table.add_column("amount", footer=money(total, PLACES, "bold"), justify="right", no_wrap=True)
-    for reason, postings in groups.items():
+    exact = [_sum(postings, "amount") for postings in groups.values()]
+    shown = rounded_to(total, exact, PLACES)
+    for (reason, postings), given, amount in zip(groups.items(), exact, shown, strict=True):
         pools = {posting["pool_id"]: posting for posting in postings}
-        given, pool = _sum(postings, "amount"), _sum(pools.values(), "pool_amount")
+        pool = _sum(pools.values(), "pool_amount")
         name = Text(_what(reason)).append(f"\n{_why(reason)}" if reason[1] else "", style="dim")
-        amounts = money(pool, PLACES), percent(given, pool), money(given, PLACES)
+        amounts = money(pool, PLACES), percent(given, pool), money(amount, PLACES)
         table.add_row(name, _by(reason), *amounts)
     return table
 
@@ -138,8 +158,19 @@ def _rule(reason: Reason, postings: list[Row]) -> Iterator[str]:
     yield f"rule {rule}: {method} {' and '.join(WITHIN[scope] for scope in scopes)}, {days}"
     weights = _weights(postings)
     weight, total = (sum(column, NOTHING) for column in zip(*weights, strict=True))
-    share = f"weight {money(weight, PLACES)} of {money(total, PLACES)}"
-    yield share if total else "nobody has weight: the operator bears it"
+    if not total:
+        yield "nobody has weight: the operator bears it"
+        return
+    # Each share-out has weights of its own: their sums give none of the parts that are shown.
+    summed = f" summed over {_share_outs(postings)}, each by itself" if weights[1:] else ""
+    yield f"weight {money(weight, PLACES)} of {money(total, PLACES)}{summed}"
+
+
+def _share_outs(postings: list[Row]) -> str:
+    """Return how many days and scopes have weights of their own."""
+    days = count(len({posting["charge_date"] for posting in postings}), "day")
+    scopes = {(posting["scope"], posting["scope_key"]) for posting in postings}
+    return f"{days} and {len(scopes)} scopes" if len(scopes) > 1 else days
 
 
 def _weights(postings: list[Row]) -> list[tuple[Decimal, Decimal]]:
@@ -204,8 +235,23 @@ def _place(row: Row) -> Text:
 
 
 def _notes(postings: list[Row]) -> Iterator[RenderableType]:
-    for note in sorted({posting["note"] for posting in postings if posting["note"]}):
+    """Yield each note, and of what it was made: cluster, kinds and days."""
+    notes: dict[str, dict[str, list[Row]]] = defaultdict(lambda: defaultdict(list))
+    for posting in sorted(postings, key=PLACE):
+        for note in (posting["note"] or "").split("; "):
+            notes[note][posting["cluster_id"]].append(posting)
+    for note in sorted(filter(None, notes)):
         yield Text(f"note: {clean(note, 300)}", style="dim")
+        for cluster, group in notes[note].items():
+            name = Text(f"  {clean(cluster, WIDEST_ID)}", overflow="fold")
+            yield name.append(f"  {_kinds_and_days(group)}", style="dim")
+
+
+def _kinds_and_days(postings: list[Row]) -> str:
+    kinds = {posting["row_kind"] for posting in postings}
+    days = sorted({str(posting["charge_date"]) for posting in postings})
+    when = listed(days) if len(days) <= FEW_DAYS else count(len(days), "day")
+    return f"{listed(look.words for kind, look in LOOKS.items() if kind in kinds)}, {when}"
 
 
 def _files(postings: list[Row]) -> Iterator[RenderableType]:
@@ -223,3 +269,24 @@ def _files(postings: list[Row]) -> Iterator[RenderableType]:
         yield Text(f"  {clean(name, 200)}", overflow="fold")
     if len(names) > SHOWN_FILES:
         yield Text(f"  and {len(names) - SHOWN_FILES} more files", style="dim")
+
+
+# ---------------------------------------------------------------------------------------------
+# All clusters
+# ---------------------------------------------------------------------------------------------
+
+
+def _together(totals: dict[Place, Decimal]) -> Iterator[RenderableType]:
+    """Yield what is borne on all clusters, where there are several: a line per currency."""
+    if len(totals) <= 1:
+        return
+    table = Table.grid(padding=(0, 2), pad_edge=False)
+    for justify in ("left", "right", "left"):
+        table.add_column(justify=justify, overflow="fold")
+    for currency in sorted({place[2] for place in totals}):
+        parts = [part for place, part in totals.items() if place[2] == currency]
+        total, clusters = sum(parts, NOTHING), count(len(parts), "cluster")
+        name = Text(f"All clusters in {currency}", style="bold")
+        table.add_row(name, money(total, PLACES, "bold"), Text(f"of {clusters}", style="dim"))
+    yield Text("")
+    yield table

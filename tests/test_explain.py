@@ -16,7 +16,7 @@ from pipelines.objects import IdleOfNode, Posting
 from tests.ledger_cases import DAY, Row, book, charge, idle, rule, workload
 from tests.small_month import said
 from tests.strategies import months
-from tests.test_show import lines
+from tests.test_show import between, lines
 from tests.two_months import OCTOBER, SEPTEMBER, config, pods, publish
 from tests.two_months import idle as stood_idle
 from tests.two_months import rule as allocation_rule
@@ -286,7 +286,7 @@ def test_a_page_says_how_much_then_by_which_rule_and_weight_and_from_which_nodes
         "",
         "idle cpu",
         "  rule idle-2026: proportional within the cluster, 2 days",
-        "  weight 4.000000 of 5.000000",
+        "  weight 4.000000 of 5.000000 summed over 2 days, each by itself",
         "  from       cause       stood idle      part",
         "  node-3 m5  rest          8.000000  8.000000",
         "  node-1 m5  stranded      4.000000  3.000000",
@@ -349,7 +349,7 @@ def test_scopes_are_named_and_only_the_largest_nodes_are_listed() -> None:
         "",
         "idle cpu",
         "  rule r: proportional within the cluster and within each node, 1 day",
-        "  weight 16.000000 of 16.000000",
+        "  weight 16.000000 of 16.000000 summed over 1 day and 9 scopes, each by itself",
         "  from        cause  stood idle       part",
         "  node-8 m5   rest     8.500000   8.500000",
         "  node-7 m5   rest     7.500000   7.500000",
@@ -372,6 +372,53 @@ def test_names_of_nodes_draw_nothing() -> None:
     shown = page(rows, "ads", SHARED)
     assert any("[red]x[/]�[2J" in line for line in shown)
     assert max(len(line) for line in shown) <= 80
+
+
+def test_a_page_ends_with_all_clusters_a_total_for_each_currency() -> None:
+    third = "0.333333400000"
+    rows = [
+        workload("ads", third),
+        workload("ads", third, cluster_id="lab", cluster_name="lab"),
+        workload("ads", third, cluster_id="lab", resource_kind="memory"),
+        workload("ads", "2", cluster_id="rhein", billing_currency="EUR"),
+        workload("web", "9"),
+    ]
+    shown = page(rows, "ads")
+    assert shown[-3:] == [
+        "",
+        "All clusters in EUR  2.000000  of 1 cluster",
+        "All clusters in USD  1.000000  of 2 clusters",
+    ]
+    totals = [Decimal(line.split()[-1]) for line in shown if line.startswith("total")]
+    assert totals == [Decimal(text) for text in ("0.333333", "0.666667", "2.000000")]
+    parts = [Decimal(line.split()[-1]) for line in shown if line.startswith("workload")]
+    assert sum(parts[1:3]) == totals[1]
+    assert page(rows, "web")[-2:] == ["from", "  part-1.parquet"]
+
+
+def test_a_note_names_its_clusters_its_kinds_and_few_days() -> None:
+    def days(kind: str, *numbers: int, **columns: Any) -> list[Row]:
+        cells = {"row_kind": kind, "reason": "network", "team": None} | columns
+        return [charge("1", **cells, charge_period_start=DAY.replace(day=n)) for n in numbers]
+
+    lab = {"cluster_id": "lab", "cluster_name": "lab"}
+    rows = [
+        *days("shared", 2, 5, 9),
+        *days("cluster_fee", 5, reason="control_plane"),
+        *days("shared", 1, 2, 3, 4, **lab),
+        *days("workload", 7, **lab, reason=None),
+    ]
+    even = rule("even", "even", "shared", "cluster_fee")
+    assert between(page(rows, "platform", even), "note:", "from")[:-1] == [
+        "note: nobody has weight in this pool: it stays with the operator",
+        "  arn:aws:eks:eu-central-1:111111111111:cluster/shop  cluster fee and shared,",
+        "2026-10-02, 2026-10-05 and 2026-10-09",
+        "  lab  shared, 4 days",
+    ]
+    assert between(page(rows, "-", even), "note:", "from")[:-1] == [
+        "note: no team rule matches this workload",
+        "  lab  workload, 2026-10-07",
+    ]
 
 
 def test_a_month_without_idle_has_no_nodes() -> None:
