@@ -83,10 +83,8 @@ class Books:
             if piece.row_kind == "idle":
                 piece.uncarved = counted(piece)
         inventory = Inventory(document.get("nodes", []), folder)
-        reserve, self.reserve_short, self.contradictions = oracle_reserve.set_apart(
-            self.clustered, inventory, self.hours
-        )
-        self._add(reserve)
+        self.reserves = oracle_reserve.set_apart(self.clustered, inventory, self.hours)
+        self._add(self.reserves.made)
         kept, self.headroom_short = oracle_headroom.keep_free(
             self.clustered, document.get("headroom", []), self.hours
         )
@@ -95,7 +93,7 @@ class Books:
 
     def contradicted(self) -> list[Slice]:
         """Return the node rows whose inventory contradicts the bill."""
-        wrong = set(self.contradictions)
+        wrong = set(self.reserves.wrong)
         return [
             piece
             for piece in self.clustered

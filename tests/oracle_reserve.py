@@ -3,16 +3,17 @@
 Choices where the contract leaves room:
 
 * A cluster has a reserve of its provider when any slice of it in the month is one.
-* An inventory contradicts the bill when it says more than was billed, by more than a millionth
-  (quantities come from doubles), or more than it says itself that the node has. It moves nothing
-  for that node, day and resource.
+* An inventory contradicts the bill when it says more than was billed, or that the node has less
+  than half of that, by more than a millionth (quantities come from doubles), or more than it says
+  itself that the node has. It moves nothing for that node, day and resource.
+* A reserve is large where it is more than half of the capacity, by more than a millionth.
 * What could be allocated on a day has 12 places.
 * The amount is rounded half-even, once a node, day and resource.
 """
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date
 from fractions import Fraction
 
@@ -25,46 +26,53 @@ TOLERANCE = 1 + Fraction(1, 10**6)
 
 
 @dataclass(frozen=True)
-class Short:
-    """How much the reserve of a node, day and resource costs beyond what stood idle."""
+class Noted:
+    """An amount that a person must know of, of a node, day and resource."""
 
     cluster: str
     resource_kind: str
     amount: Fraction
 
 
-def set_apart(
-    pieces: Sequence[Slice], inventory: Inventory, hours: Hours
-) -> tuple[list[Slice], list[Short], list[Part]]:
-    """Take the reserve out of idle; return it, what was missing, and which parts contradict."""
+@dataclass
+class Reserves:
+    """What was made; what it costs beyond idle; what large ones took; which parts contradict."""
+
+    made: list[Slice] = field(default_factory=list)
+    short: list[Noted] = field(default_factory=list)
+    large: list[Noted] = field(default_factory=list)
+    wrong: list[Part] = field(default_factory=list)
+
+
+def set_apart(pieces: Sequence[Slice], inventory: Inventory, hours: Hours) -> Reserves:
+    """Take the reserve out of idle."""
     reserved_by = {piece.cluster for piece in pieces if piece.reason == "node_reserve"}
     known = _known(pieces, inventory)
-    made: list[Slice] = []
-    short: list[Short] = []
-    wrong: list[Part] = []
+    found = Reserves()
     for part, rows in parts(pieces).items():
         billed, capacity = hours(part.at.node, part.at.day), capacity_of(rows)
         told = None if rows[0].cluster in reserved_by else known.get(part)
         if told is None or billed is None or capacity is None:
             continue
         if _contradicts(told, billed, capacity):
-            wrong.append(part)
+            found.wrong.append(part)
             continue
-        found, missing = _reserve(rows, rounded(told.allocatable * billed), capacity)
-        made += found
-        if missing:
-            short.append(Short(str(rows[0].cluster), part.resource_kind, missing))
-    return made, short, wrong
+        _reserve(found, rows, rounded(told.allocatable * billed), capacity)
+    return found
 
 
-def _reserve(
-    rows: Sequence[Slice], could: Fraction, capacity: Fraction
-) -> tuple[list[Slice], Fraction]:
+def _reserve(found: Reserves, rows: Sequence[Slice], could: Fraction, capacity: Fraction) -> None:
     """Take what could not be allocated of one resource of a node and day."""
     for piece in idle_of(rows):
         piece.allocatable = could * (piece.capacity or ZERO) / capacity
     wanted = rounded(cost_of(rows) * max(capacity - could, ZERO) / capacity)
-    return take(idle_of(rows), wanted, "system_overhead", "node_reserve")
+    made, missing = take(idle_of(rows), wanted, "system_overhead", "node_reserve")
+    found.made += made
+    of = str(rows[0].cluster), rows[0].resource_kind
+    if missing:
+        found.short.append(Noted(*of, missing))
+    if 2 * (capacity - could) > capacity * TOLERANCE:
+        found.large.append(Noted(*of, wanted - missing))
 
 
 def _known(pieces: Sequence[Slice], inventory: Inventory) -> dict[Part, Told]:
@@ -87,8 +95,12 @@ def _known(pieces: Sequence[Slice], inventory: Inventory) -> dict[Part, Told]:
 
 def _contradicts(told: Told, billed: Fraction, capacity: Fraction) -> bool:
     most = max(told.allocatable, told.capacity or ZERO) * billed
-    is_above_itself = told.capacity is not None and told.allocatable > told.capacity
-    return most > capacity * TOLERANCE or is_above_itself
+    if most > capacity * TOLERANCE:
+        return True
+    if told.capacity is None:
+        return False
+    is_of_smaller = 2 * told.capacity * billed * TOLERANCE < capacity
+    return is_of_smaller or told.allocatable > told.capacity
 
 
 def _names(pieces: Iterable[Slice]) -> dict[date, dict[str, str | None]]:

@@ -230,7 +230,8 @@ def _findings(con: duckdb.DuckDBPyConnection, books: Books, view: str) -> Iterat
     """Compare what a person is told of money that could not move, or stands below 0."""
     query = (
         f"SELECT rule, cluster_id, {KIND}, sum(difference::DECIMAL(38, 12)) FROM findings "
-        "WHERE rule IN ('reserve_short', 'headroom_short', 'negative_idle') GROUP BY ALL"
+        "WHERE rule IN ('reserve_short', 'reserve_large', 'headroom_short', 'negative_idle') "
+        "GROUP BY ALL"
     )
     ours = figures(con, query)
     if view != "effective":
@@ -252,8 +253,10 @@ def _findings(con: duckdb.DuckDBPyConnection, books: Books, view: str) -> Iterat
 
 
 def _told(books: Books, view: str) -> Iterator[tuple[tuple[Any, ...], Fraction | None]]:
-    for short in books.reserve_short:
+    for short in books.reserves.short:
         yield ("reserve_short", short.cluster, short.resource_kind), short.amount
+    for large in books.reserves.large:
+        yield ("reserve_large", large.cluster, large.resource_kind), large.amount
     for missing in books.headroom_short:
         yield ("headroom_short", missing.cluster, missing.resource_kind), missing.amount
     if view == "effective":

@@ -22,7 +22,7 @@ SCOPES = ("node", "node_pool", "cluster")
 KINDS = ("idle", "headroom", "system_overhead", "cluster_fee", "shared")
 METHODS = ("none", "even", "proportional", "proportional", "metric", "metric", "fixed", "fixed")
 NAMED_TEAMS = tuple(sorted({team for team in TEAMS if team}))
-RESERVED = {"cpu": (0.08, 0.5, 0.0), "memory": (1.7, 0.25, 0.0), "gpu": (0.0,)}
+RESERVED = {"cpu": (0.08, 0.5, 1.5, 0.0), "memory": (1.7, 0.25, 0.0), "gpu": (0.0,)}
 """What a node keeps for itself: cores, GiB, GPUs."""
 
 
@@ -150,9 +150,11 @@ def _provider_id(machine: Machine) -> str:
 
 def _item(dice: Dice, machine: Machine) -> Document:
     known = _allocatable(dice, machine)
+    # Now and then it is the snapshot of a smaller machine.
+    part = dice.among((0.4, 0.5, 0.7)) if happens(dice, 6) else 1.0
     status = {
-        "allocatable": _quantities(known),
-        "capacity": _quantities({kind: float(size) for kind, size in machine.node.size.items()}),
+        "allocatable": _quantities({kind: size * part for kind, size in known.items()}),
+        "capacity": _quantities({kind: size * part for kind, size in machine.node.size.items()}),
     }
     spec = {} if happens(dice, 30) else {"providerID": _provider_id(machine)}
     return {"metadata": {"name": machine.node.name}, "spec": spec, "status": status}

@@ -686,7 +686,7 @@ path = "nodes/*.csv"
 """
 MACHINE = "aws:///us-east-1a/i-0e0e0e0e0e0e0e0e1"
 ABOVE = (
-    "n.csv, cpu of ip-10-9-0-1.ec2.internal: allocatable 192.000000000000, capacity unknown "
+    "n.csv, cpu of ip-10-9-0-1.ec2.internal: allocatable 8, capacity unknown "
     "for i-0e0e0e0e0e0e0e0e1 on 2026-10-01"
 )
 

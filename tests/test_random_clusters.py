@@ -85,7 +85,8 @@ EXPECTED = (
     *("node_reserve", "policy", "placeholder_pods", "system_namespace", "empty_node"),
     *("unrequested", "split_gap", "no_split_source", "control_plane", "load_balancer"),
     *("cpu", "memory", "gpu", "compute", "Standard", "Committed", "Dynamic"),
-    *("reserve short", "headroom short", "headroom unknown", "inventory contradicts"),
+    *("reserve short", "reserve large", "inventory contradicts"),
+    *("headroom short", "headroom unknown"),
     *("negative idle", "nobody's workload", "left", "provider", "request"),
     *("effective", "billed", "none", "even", "proportional", "metric", "fixed"),
     *("node", "node_pool", "cluster", "agents' hours", "fallback", "daily"),
@@ -104,10 +105,11 @@ def _things(books: Books) -> set[str]:
     }
     idle = [piece for piece in pieces if piece.row_kind == "idle"]
     happened = {
-        "reserve short": bool(books.reserve_short),
+        "reserve short": bool(books.reserves.short),
+        "reserve large": any(one.amount for one in books.reserves.large),
         "headroom short": any(one.amount for one in books.headroom_short),
         "headroom unknown": any(one.amount is None for one in books.headroom_short),
-        "inventory contradicts": bool(books.contradictions),
+        "inventory contradicts": bool(books.reserves.wrong),
         "negative idle": any((piece.effective or 0) < 0 for piece in idle),
         "nobody's workload": any(p.row_kind == "workload" and p.team is None for p in pieces),
         "left": any(piece.cause == "scale_down_wait" for piece in idle),

@@ -120,9 +120,11 @@ def test_without_capacity_there_is_no_price(capacity: Any) -> None:
         allocatable("3.9", capacity=5),
         allocatable("3.9", capacity="3.8"),
         allocatable("4.00001"),
+        allocatable("1.9", capacity="1.99"),
+        allocatable(0, capacity=0),
     ],
 )
-def test_an_inventory_above_the_bill_moves_nothing(known: Any) -> None:
+def test_an_inventory_above_or_below_half_of_the_bill_moves_nothing(known: Any) -> None:
     memory = idle(2, 384, kind="memory")
     found = applied([*NODE, memory], known=[known, allocatable(8, kind="memory")])
     assert amounts(found, "resource_kind", "effective_cost", "allocatable_quantity") == [
@@ -136,22 +138,61 @@ def test_an_inventory_above_the_bill_moves_nothing(known: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("known", "told"),
+    ("known", "told", "moved"),
     [
-        ({"amount": "1.9", "capacity": "2"}, True),
-        ({"amount": "2.8", "capacity": "2.99"}, True),
-        ({"amount": "2.8", "capacity": "3"}, False),
-        ({"amount": "1.99"}, True),
-        ({"amount": "0"}, True),
-        ({"amount": "0", "capacity": "4"}, True),
-        ({"amount": "2"}, False),
+        ({"amount": "2", "capacity": "2"}, True, None),
+        ({"amount": "1.999999", "capacity": "1.999999"}, True, None),
+        ({"amount": "2.8", "capacity": "2.99"}, True, None),
+        ({"amount": "2.8", "capacity": "3"}, False, None),
+        ({"amount": "1.9", "capacity": "2"}, True, "5.250000000000"),
+        ({"amount": "1.99"}, False, "5.025000000000"),
+        ({"amount": "0"}, False, "10.000000000000"),
+        ({"amount": "0", "capacity": "4"}, False, "10.000000000000"),
+        ({"amount": "2"}, False, None),
     ],
 )
-def test_an_inventory_far_below_the_bill_is_told(known: Any, told: bool) -> None:
+def test_an_inventory_far_below_the_bill_and_a_large_reserve_are_told(
+    known: Any, told: bool, moved: str | None
+) -> None:
     found = applied([idle(10, 96)], known=[allocatable(**known)])
-    where = "nodes.json, cpu of node-1"
-    one = ("inventory_far_below_bill", "warning", where, None)
-    assert findings(found) == [one] * told
+    far = ("inventory_far_below_bill", "warning", "nodes.json, cpu of node-1", None)
+    large = ("reserve_large", "warning", "cpu, nodes: 1, days: 1", moved)
+    assert findings(found) == [far] * told + [large] * (moved is not None)
+
+
+def test_a_large_reserve_has_figures_of_a_node_and_hour() -> None:
+    left = {"1": ".1", "2": ".2", "3": ".4"}
+    rows = [idle(4, 12, node=name, kind="memory") for name in left]
+    known = [allocatable(amount, name, "memory") for name, amount in left.items()]
+    found = applied(rows, known=known)
+    (row,) = found.findings.to_dicts()
+    assert (row["where"], row["actual"], row["difference"]) == (
+        "memory, nodes: 2, days: 1",
+        "0.35 of 0.5 GiB of a node",
+        "5.600000000000",
+    )
+    assert row["hint"].startswith("5.600000000000 USD of idle became node reserve")
+
+
+@pytest.mark.parametrize(
+    ("known", "said"),
+    [
+        (allocatable(4, "1", "cpu", 5), "allocatable 4, capacity 5 for i-1 on 2026-10-05"),
+        (
+            allocatable("4.500001", "1", "cpu"),
+            "allocatable 4.500001, capacity unknown for i-1 on 2026-10-05",
+        ),
+    ],
+)
+def test_a_contradiction_names_the_resource_and_has_the_figures_of_the_file(
+    known: Any, said: str
+) -> None:
+    (row,) = applied(NODE, known=[known]).findings.to_dicts()
+    assert row["actual"] == said
+    assert row["expected"] == (
+        "a capacity of 2 to 4 CPUs, as billed, and no more of it allocatable"
+    )
+    assert row["hint"].startswith("no cpu was moved for these nodes:")
 
 
 def test_what_is_above_the_bill_by_doubles_is_no_contradiction() -> None:

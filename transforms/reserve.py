@@ -8,6 +8,7 @@ Clusters whose provider sets the reserve apart are left alone.
 """
 
 from collections.abc import Iterator
+from decimal import Decimal
 
 import polars as pl
 
@@ -19,17 +20,20 @@ from transforms.schema import MONEY
 from transforms.sliced import Context, finding
 
 TOLERANCE = 1e-6
-"""How far an inventory may be above the bill: quantities come from doubles."""
+"""How far an inventory may be beyond a limit: quantities come from doubles."""
 
-LEAST_CAPACITY = 0.75
-"""What a system sees of a machine at least; less is the snapshot of a smaller one."""
+LEAST_CAPACITY = 0.5
+"""What a system sees of a machine at least; less is the snapshot of another, smaller one."""
 
-LEAST_ALLOCATABLE = 0.5
-"""What is left of a machine at least; where more is reserved, somebody should look."""
+USUAL_CAPACITY = 0.75
+"""What a system sees of nearly every machine; less may be the snapshot of a smaller one."""
+
+LARGEST_RESERVE = 0.5
+"""What is reserved of nearly every machine at most; more is usual for very small ones alone."""
 
 _OF_ROW = ["resource_id", "charge_period_start", "billing_currency", "resource_kind"]
 
-_UNITS = {"cpu": "vCPU-hours", "memory": "GiB-hours", "gpu": "GPU-hours"}
+_UNITS = {"cpu": "CPUs", "memory": "GiB", "gpu": "GPUs"}
 
 
 def node_reserve(idle: pl.DataFrame, month: NodeMonth, allocatable: pl.DataFrame) -> Carved:
@@ -52,7 +56,9 @@ def node_reserve(idle: pl.DataFrame, month: NodeMonth, allocatable: pl.DataFrame
     placed = _placed(idle, known)
     target = Target("system_overhead", "node_reserve", month.view)
     left, made, units = carve(placed, known.select("unit", "wanted"), target)
-    return Carved(left, made, [*found, *_short(known.join(units, on="unit"), month.context)])
+    known = known.join(units, on="unit")
+    found += _large(known, month.context) + _short(known, month.context)
+    return Carved(left, made, found)
 
 
 def _parts(month: NodeMonth, allocatable: pl.DataFrame) -> pl.DataFrame:
@@ -82,18 +88,23 @@ def _parts(month: NodeMonth, allocatable: pl.DataFrame) -> pl.DataFrame:
 
 
 def _contradicts() -> pl.Expr:
-    """Say whether the inventory is above the bill, or above itself."""
-    most = pl.col("capacity").cast(pl.Float64) * (1 + TOLERANCE)
-    above = [pl.col(name).cast(pl.Float64) > most for name in ("could", "had")]
-    return pl.any_horizontal(*above, pl.col("allocatable") > pl.col("told")).fill_null(value=False)
+    """Say whether the inventory is above the bill or itself, or is of a much smaller machine."""
+    billed, had, could = (pl.col(name).cast(pl.Float64) for name in ("capacity", "had", "could"))
+    most, least = billed * (1 + TOLERANCE), billed * LEAST_CAPACITY * (1 - TOLERANCE)
+    is_above = (could > most) | (had > most) | (pl.col("allocatable") > pl.col("told"))
+    return (is_above | (had < least)).fill_null(value=False)
 
 
 def _is_far_below() -> pl.Expr:
     """Say whether the inventory is so far below the bill that it may be of another machine."""
-    capacity = pl.col("capacity").cast(pl.Float64)
-    had, could = (pl.col(name).cast(pl.Float64) for name in ("had", "could"))
-    is_smaller = (had < capacity * LEAST_CAPACITY).fill_null(value=False)
-    return is_smaller | (could < capacity * LEAST_ALLOCATABLE)
+    had, billed = (pl.col(name).cast(pl.Float64) for name in ("had", "capacity"))
+    return (had < billed * USUAL_CAPACITY).fill_null(value=False)
+
+
+def _is_large() -> pl.Expr:
+    """Say whether so much is reserved that somebody should look."""
+    reserved, billed = (pl.col(name).cast(pl.Float64) for name in ("reserved", "capacity"))
+    return reserved > billed * LARGEST_RESERVE * (1 + TOLERANCE)
 
 
 def _placed(idle: pl.DataFrame, known: pl.DataFrame) -> pl.DataFrame:
@@ -144,19 +155,50 @@ def _short(known: pl.DataFrame, context: Context) -> list[dict[str, str | None]]
     ]
 
 
+def _large(known: pl.DataFrame, context: Context) -> list[dict[str, str | None]]:
+    """Tell where more than half of what nodes have is reserved, and what that moved."""
+    keys = ["cluster_id", "resource_kind", "billing_currency"]
+    large = (
+        known.filter(_is_large())
+        .group_by(keys)
+        .agg(
+            pl.col("reserved", "capacity", "hours", "taken").sum(),
+            nodes=pl.col("resource_id").n_unique(),
+            days=pl.col("charge_date").n_unique(),
+        )
+    )
+    return [
+        finding(
+            context,
+            "reserve_large",
+            "warning",
+            cluster_id=row["cluster_id"],
+            where=f"{row['resource_kind']}, nodes: {row['nodes']}, days: {row['days']}",
+            expected="a reserve of at most half of each node",
+            actual=f"{_figure(row['reserved'] / row['hours'])} of "
+            f"{_figure(row['capacity'] / row['hours'])} {_UNITS[row['resource_kind']]} of a node",
+            difference=row["taken"],
+            hint=f"{row['taken']:f} {row['billing_currency']} of idle became node reserve: right "
+            "for very small nodes; else see whether the inventory is of these machines",
+        )
+        for row in large.sort(keys).to_dicts()
+    ]
+
+
 def _contradictions(wrong: pl.DataFrame, context: Context) -> list[dict[str, str | None]]:
-    """Tell which inventories say more than was billed."""
+    """Tell which inventories cannot be of the machines that were billed."""
     return [
         finding(
             context,
             "inventory_contradicts_bill",
             "error",
             **said,
-            expected=f"at most {billed}, as billed",
-            hint="nothing was moved for these nodes: their reserve stands in idle; take a snapshot "
-            "of the machines that were billed",
+            expected=f"a capacity of {_figure(billed * Decimal(LEAST_CAPACITY))} to "
+            f"{_figure(billed)} {_UNITS[kind]}, as billed, and no more of it allocatable",
+            hint=f"no {kind} was moved for these nodes: what they reserve of it stands in idle; "
+            "take a snapshot of the machines that were billed",
         )
-        for said, billed in _by_file(wrong)
+        for said, kind, billed in _by_file(wrong)
     ]
 
 
@@ -168,31 +210,42 @@ def _small(doubtful: pl.DataFrame, context: Context) -> list[dict[str, str | Non
             "inventory_far_below_bill",
             "warning",
             **said,
-            expected=f"most of {billed}, as billed",
+            expected=f"most of {_figure(billed)} {_UNITS[kind]}, as billed",
             hint="what is missing left idle as node reserve; is it a snapshot of another, smaller "
             "machine of that name, or does the system not see all of this one?",
         )
-        for said, billed in _by_file(doubtful)
+        for said, kind, billed in _by_file(doubtful)
     ]
 
 
-def _by_file(parts: pl.DataFrame) -> Iterator[tuple[dict[str, str], str]]:
-    """Yield, for each cluster, resource and file, what it says of which nodes, and the bill."""
+def _by_file(parts: pl.DataFrame) -> Iterator[tuple[dict[str, str], str, Decimal]]:
+    """Yield, for each cluster, resource and file, what it says of which nodes.
+
+    Beside it the resource, and what was billed of it: amounts of an hour, as the file has them.
+    """
     keys = ["cluster_id", "resource_kind", "file"]
     grouped = (
         parts.sort("node_name", *NODE_PART)
         .group_by(keys, maintain_order=True)
         .agg(
             pl.col("node_name").unique(maintain_order=True),
-            pl.col("resource_id", "charge_date", "could", "had", "capacity").first(),
+            pl.col(
+                "resource_id", "charge_date", "allocatable", "told", "capacity", "hours"
+            ).first(),
         )
     )
     for row in grouped.sort(keys).to_dicts():
-        had = "unknown" if row["had"] is None else f"{row['had']:f}"
+        kind, told = row["resource_kind"], row["told"]
         said = {
             "cluster_id": row["cluster_id"],
-            "where": f"{row['file']}, {row['resource_kind']} of {shown(row['node_name'])}",
-            "actual": f"allocatable {row['could']:f}, capacity {had} for {row['resource_id']} on "
+            "where": f"{row['file']}, {kind} of {shown(row['node_name'])}",
+            "actual": f"allocatable {_figure(row['allocatable'])}, capacity "
+            f"{'unknown' if told is None else _figure(told)} for {row['resource_id']} on "
             f"{row['charge_date']}",
         }
-        yield said, f"{row['capacity']} {_UNITS[row['resource_kind']]}"
+        yield said, kind, row["capacity"] / row["hours"]
+
+
+def _figure(amount: Decimal) -> str:
+    """Return an amount as a file or a list of machines has it."""
+    return f"{round(amount, 6).normalize():f}"
