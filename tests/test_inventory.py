@@ -452,11 +452,14 @@ def test_nodes_that_no_bill_has_are_told_per_file() -> None:
     names = [f"i-{number:02}" for number in range(10, 17)]
     unknown = [snapshot(3, machine=machine) for machine in names]
     unknown += [snapshot(3, "gone", None, file="metrics.csv")]
-    old = [snapshot(3, machine="i-77", taken=None), snapshot(3, machine="i-78", taken=day(1))]
-    old[1]["taken"] = dt.date(2026, 9, 30)
-    assert matched([*unknown, *old], ("i-1", "node-1", 5)) == (
+    undated = [snapshot(3, machine="i-77", taken=None, file="always.json")]
+    undated += [snapshot(3, "lost", None, None, file="always.json")]
+    others = [dt.date(2026, 9, 30), dt.date(2026, 11, 1)]
+    old = [snapshot(3, machine="i-78", taken=taken, file="old.json") for taken in others]
+    assert matched([*unknown, *undated, *old], ("i-1", "node-1", 5)) == (
         [],
         [
+            ("inventory_unknown_node", "warning", "always.json: i-77, lost"),
             ("inventory_unknown_node", "warning", "metrics.csv: gone"),
             (
                 "inventory_unknown_node",

@@ -229,11 +229,15 @@ def _ambiguous(keyed: pl.DataFrame, doubled: pl.DataFrame, month: str) -> Iterat
 def _unknown(
     keyed: pl.DataFrame, ids: pl.DataFrame, bill: pl.DataFrame, month: str
 ) -> Iterator[Finding]:
-    """Yield one warning for each file of this month that holds nodes which are not on the bill."""
-    dated = keyed.filter(pl.col("taken").dt.to_string("%Y-%m") == month)
-    by_id = dated.filter(~pl.col("by_name")).join(ids, on="key", how="anti")
+    """Yield one warning for each file with nodes of this month that are not on the bill.
+
+    Those of a snapshot without a date are of every month.
+    """
+    is_due = pl.col("taken").dt.to_string("%Y-%m") == month
+    due = keyed.filter(is_due | pl.col("taken").is_null())
+    by_id = due.filter(~pl.col("by_name")).join(ids, on="key", how="anti")
     names = bill.select(key="node_name").drop_nulls()
-    by_name = dated.filter("by_name").join(names, on="key", how="anti")
+    by_name = due.filter("by_name").join(names, on="key", how="anti")
     unknown = pl.concat([by_id, by_name]).sort("file", "key")
     for (file,), rows in unknown.group_by("file", maintain_order=True):
         found = rows.get_column("key").unique(maintain_order=True).to_list()
@@ -245,5 +249,5 @@ def _unknown(
             expected=f"nodes that are on a bill of {month}",
             actual=f"{len(found)} are not",
             hint="nodes of clusters that no [[source]] bills, or of another account? add the "
-            "source, or leave them out of the inventory",
+            "source, date a snapshot of another month, or leave them out of the inventory",
         )
