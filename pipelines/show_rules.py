@@ -1,6 +1,6 @@
 """The calendar of rules as people see it: a year of months, what holds today, what changed."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from datetime import date
 from itertools import groupby, pairwise
 
@@ -22,6 +22,18 @@ HEADINGS = {
     "operator": "who operates clusters",
     "system": "what is shared operation",
 }
+RESTATED = "figures before and after differ by rule"
+KEPT_FREE = (
+    "what is kept free is not restated: its change shows in the part headroom, overhead, and in "
+    "the one it came from (idle volume or own requests)"
+)
+CAUSES_ONLY = "the minimum of a node pool moves no figure of a team, only the causes of idle"
+AFTER = (
+    (("allocation_rule", "team_rule"), RESTATED, "leerlauf variance {older} {newer}"),
+    (("headroom",), KEPT_FREE, "leerlauf variance {older} {newer}"),
+    (("node_pool",), CAUSES_ONLY, "leerlauf idle {newer}"),
+)
+"""What a change of such rules moves, and the command that shows it."""
 WORDS = {kind: look.words for kind, look in LOOKS.items()} | {"shared": "shared cost"}
 WIDEST_VALUE = 300
 TODAY = ("▶", ">")
@@ -138,9 +150,17 @@ class _Legend:
 
 def _foot(entries: list[Entry], year: Year, today: date, at: str) -> Iterator[RenderableType]:
     yield _Legend(year, today)
-    days = sorted({day for entry in entries for day in turns_inside(entry, year)})
+    days = _turns(entries, year, {entry.kind for entry in entries})
     if days:
-        month = f"{days[-1]:%Y-%m}"
-        command = f"leerlauf variance {month_before(month)} {month} {at}".rstrip()
         yield Text(f"changed inside it: {listed(str(day) for day in days)}", style="yellow")
-        yield Text(f"figures before and after differ by rule: {command}", style="dim")
+    for kinds, told, command in AFTER:
+        if days := _turns(entries, year, kinds):
+            month = f"{days[-1]:%Y-%m}"
+            named = command.format(older=month_before(month), newer=month)
+            yield Text(f"{told}: {f'{named} {at}'.rstrip()}", style="dim")
+
+
+def _turns(entries: list[Entry], year: Year, kinds: Collection[str]) -> list[date]:
+    """Return the days inside a year on which rules of these kinds began to hold, each once."""
+    own = (entry for entry in entries if entry.kind in kinds)
+    return sorted({day for entry in own for day in turns_inside(entry, year)})

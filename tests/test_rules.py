@@ -9,7 +9,7 @@ import pytest
 
 from pipelines import show_rules
 from pipelines.calendar_of_rules import Entry, entries
-from pipelines.config import Config
+from pipelines.config import Config, from_document, to_document
 from tests.small_month import said
 from tests.test_show import lines
 from tests.two_months import OCTOBER, Row, config, pods, publish, rule
@@ -129,8 +129,6 @@ OTHERS: Row = {
 
 def with_all() -> Config:
     """Return a configuration with a rule of every kind."""
-    from pipelines.config import from_document, to_document
-
     return from_document(to_document(config(rule("idle", "even", by="total"))) | OTHERS)
 
 
@@ -194,6 +192,42 @@ def test_a_page_shows_the_year_what_holds_today_and_what_changed() -> None:
         "figures before and after differ by rule: leerlauf variance 2026-09 2026-10",
     ]
     assert "  ▶ none: the operator keeps it" in shown
+
+
+def test_each_kind_of_change_names_the_command_that_shows_it() -> None:
+    free = {"cpu": "10%"}
+    dated = {
+        "team_rule": [{"label": "team", "valid_from": "2026-03-01"}],
+        "headroom": [
+            {"keep_free": free, "valid_from": "2026-05-01", "valid_to": "2026-07-05"},
+            {"keep_free": free, "valid_from": "2027-01-01"},
+        ],
+        "node_pool": [{"min_nodes": 1, "valid_from": "2026-09-02"}],
+    }
+
+    def foot(*kinds: str) -> list[str]:
+        own = {kind: dated[kind] for kind in kinds}
+        read = from_document(to_document(config(teams=[])) | own)
+        shown = lines(show_rules.calendar(entries(read), "x", TODAY, 1, "--lake l"), width=300)
+        legend = next(number for number, line in enumerate(shown) if line.startswith("▶"))
+        return shown[legend + 1 :]
+
+    restated = "figures before and after differ by rule: leerlauf variance 2026-02 2026-03 --lake l"
+    free_of = (
+        "what is kept free is not restated: its change shows in the part headroom, overhead, and "
+        "in the one it came from (idle volume or own requests): "
+        "leerlauf variance 2026-06 2026-07 --lake l"
+    )
+    causes = (
+        "the minimum of a node pool moves no figure of a team, only the causes of idle: "
+        "leerlauf idle 2026-09 --lake l"
+    )
+    changed = "changed inside it: 2026-03-01, 2026-05-01, 2026-07-05 and 2026-09-02"
+    assert foot(*dated) == [changed, restated, free_of, causes]
+    assert foot("team_rule")[1:] == [restated]
+    assert foot("headroom")[1:] == [free_of]
+    assert foot("node_pool")[1:] == [causes]
+    assert foot() == []
 
 
 def test_today_decides_which_period_is_marked() -> None:
