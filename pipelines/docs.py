@@ -23,7 +23,7 @@ from typer.main import get_command
 from pipelines import config, demo, month, queries, reading, reference, show_idle
 from pipelines.cli import app
 from pipelines.lake import Lake
-from pipelines.levers import LEVERS
+from pipelines.levers import DISKS, LEVERS
 from pipelines.show_clusters import Block, overview
 from pipelines.show_teams import comparisons
 from transforms.schema import CAUSES
@@ -94,9 +94,10 @@ def system_namespaces() -> str:
 
 
 def causes() -> str:
-    """Return one row per cause of idle, with its lever."""
+    """Return one row per cause of idle, with its lever; rest of disks has one of its own."""
     rows = ["| cause | holds when | lever |", "|---|---|---|"]
     rows += [f"| `{cause}` | {CAUSES[cause]} | {LEVERS[cause]} |" for cause in IN_TURN]
+    rows.append(f"| `rest` of disks | the same, of a disk; shown as *rest of disks* | {DISKS} |")
     return "\n".join(rows)
 
 

@@ -30,7 +30,7 @@ class Month:
     record: RunRecord
     clusters: list[Row]
     causes: list[Row]
-    """What stood idle in each cluster, by cause, the largest amount first."""
+    """What stood idle in each cluster, by cause, that of disks apart; the largest first."""
     outside: list[Row]
     teams: list[Row]
     comparison: list[Row]

@@ -176,7 +176,7 @@ class Block:
         """Yield why there was idle, where there was."""
         idle = sum((row["amount"] for row in self.causes), Decimal(0))
         parts = [
-            f"{(row['cause'] or UNKNOWN).replace('_', ' ')} {percent(row['amount'], idle)}"
+            f"{(row['word'] or UNKNOWN).replace('_', ' ')} {percent(row['amount'], idle)}"
             for row in self.causes
             if row["amount"]
         ]

@@ -122,7 +122,7 @@ def _together(month: Month, parts: list[Row]) -> Iterator[RenderableType]:
             whole = sum((row["amount"] for row in rows), Decimal(0))
             yield Text("")
             amount = money(whole, digits, "bold")
-            yield Text.assemble(("All clusters", "bold"), "  idle ", amount, f" {currency}")
+            yield Text.assemble((f"All clusters in {currency}", "bold"), "  idle ", amount)
             yield Text("why", style="dim")
             yield _causes(_summed(rows), digits, None)
 

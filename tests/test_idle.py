@@ -121,7 +121,7 @@ def test_a_cluster_says_why_where_and_when(whole: list[str]) -> None:
 
 
 def test_all_clusters_of_a_currency_stand_together(whole: list[str]) -> None:
-    start = whole.index("All clusters  idle 12.00 USD")
+    start = whole.index("All clusters in USD  idle 12.00")
     first = [line.split("  ")[0] for line in whole[start + 2 : start + 12]]
     assert [word for word in first if word] == [
         *("stranded", "rest", "empty node", "fragment", "rest of disks")
@@ -133,8 +133,8 @@ def test_currencies_are_never_added() -> None:
     euros = [idle("3", cluster_id=name, billing_currency="EUR") for name in ("x", "y")]
     shown = page([*MONTH, *euros])
     assert [line for line in shown if line.startswith("All clusters")] == [
-        "All clusters  idle 6.00 EUR",
-        "All clusters  idle 12.00 USD",
+        "All clusters in EUR  idle 6.00",
+        "All clusters in USD  idle 12.00",
     ]
 
 

@@ -67,6 +67,9 @@ def test_below_a_cluster_stands_why_there_was_idle(month: Month) -> None:
     assert [line for line in lines(show.summary(month)) if line.startswith("   idle:")] == [told]
     rows = [workload("a", "1"), idle("3", cause="scale_down_wait"), idle("0", cause="rest")]
     assert "   idle: scale down wait 100.0 %" in lines(show.summary(month_of(rows)))
+    disk = idle("1", cause="rest", resource_kind="storage")
+    told = "   idle: scale down wait 50.0 %, rest 33.3 %, rest of disks 16.7 %"
+    assert told in lines(show.summary(month_of([*rows, idle("2", cause="rest"), disk])))
     for cost in ("-1", "0"):
         shown = lines(show.summary(month_of([workload("a", "1"), idle(cost)])))
         assert not any(line.startswith("   idle:") for line in shown)
