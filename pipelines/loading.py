@@ -41,22 +41,24 @@ def load(
     for name in ("totals", "cluster_bills"):
         append(con, name, pl.concat([getattr(one, name) for one in sliced]))
     append(con, "findings_in", pl.concat([one.findings for one in sliced]))
-    append(con, "findings_in", findings_frame(_unused(con, config, month)))
+    append(con, "findings_in", findings_frame(_unused(con, config, month, metric_values)))
     append(con, "settings", _settings(config, month))
     load_rules(con, config, metric_values)
 
 
 def _unused(
-    con: duckdb.DuckDBPyConnection, config: Config, month: str
+    con: duckdb.DuckDBPyConnection, config: Config, month: str, metric_values: pl.DataFrame
 ) -> list[dict[str, str | None]]:
-    """Return which rules reach nothing of the month."""
+    """Return which rules, and which values of metrics, reach nothing of the month."""
     pools = con.sql(
         "SELECT DISTINCT cluster_id, cluster_name, node_pool FROM normalised "
         "WHERE cluster_id IS NOT NULL"
     ).fetchall()
+    clusters = [(one, name) for one, name, _ in pools]
     return [
-        *rules.unused_rules(config, [(one, name) for one, name, _ in pools], month),
+        *rules.unused_rules(config, clusters, month),
         *rules.unused_pools(config, pools, month),
+        *metrics.unknown_clusters(config, metric_values, clusters, month),
     ]
 
 

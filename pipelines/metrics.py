@@ -1,6 +1,7 @@
 """The metric files that allocation rules name: what distributes where method = 'metric'."""
 
 import csv
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,10 +15,13 @@ from pipelines.errors import ConfigurationError
 from pipelines.exports import reading, scan
 from pipelines.hashes import sha256_of
 from pipelines.mistakes import choice
+from pipelines.periods import first_day, next_month
 from pipelines.record import InputFile
 from transforms.errors import InputError, doubled
+from transforms.inventory import shown
 from transforms.metrics import COLUMNS, read
 from transforms.schema import DAY, MONEY, TEXT
+from transforms.snapshots import Finding, of_month
 
 METRIC_VALUES = {
     "position": pl.Int32(),
@@ -58,6 +62,46 @@ def of_rules(config: Config) -> Metrics:
         values = _chosen(files[path], rule, path)
         chosen.append(values.select(pl.lit(position, pl.Int32).alias("position"), *_KEPT))
     return Metrics(pl.concat(chosen), tuple(_as_input(path) for path in sorted(files)))
+
+
+def unknown_clusters(
+    config: Config, values: pl.DataFrame, clusters: Iterable[tuple[str, str | None]], month: str
+) -> list[Finding]:
+    """Return a warning for each rule whose metric file has rows of other clusters than the month.
+
+    values: METRIC_VALUES; clusters: ids and names of those in `month` (YYYY-MM). Rows that are
+    dated in another month are none of its.
+    """
+    held = set(clusters)
+    known = {name for cluster in held for name in cluster if name}
+    day = pl.col("charge_date")
+    strange = values.filter(
+        day >= first_day(month), day < next_month(month), ~pl.col("cluster").is_in(known)
+    )
+    found = []
+    for position, rule in enumerate(config.allocation_rules):
+        rows = strange.filter(position=position)
+        if rule.metric_file is not None and not rows.is_empty():
+            where = f"allocation rule {rule.id}, {rule.metric_file.name}"
+            found.append(_unknown(rows, where, held, month))
+    return found
+
+
+def _unknown(
+    rows: pl.DataFrame, where: str, clusters: Iterable[tuple[str, str | None]], month: str
+) -> Finding:
+    """Return the warning about METRIC_VALUES of clusters that are not in the month."""
+    days = rows.get_column("charge_date").unique().sort()
+    return of_month(
+        month,
+        "metric_cluster_unknown",
+        "warning",
+        where=f"{where}: {shown(rows.get_column('cluster').unique().sort().to_list())}",
+        expected=f"name or id of a cluster of {month}",
+        actual=f"rows: {rows.height}, days: {len(days)}, {days[0]} to {days[-1]}; "
+        "they count for nothing",
+        hint=f"clusters of the month: {shown(sorted(name or one for one, name in clusters)) or 'none'}",
+    )
 
 
 def _as_input(path: Path) -> InputFile:

@@ -553,6 +553,33 @@ def test_a_month_is_distributed_by_a_metric_file(
     assert record.side_files == (InputFile(name=str(path), size=len(CALLS), sha256=sha256),)
 
 
+def test_rows_of_a_cluster_that_the_month_lacks_are_told(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    elsewhere = """2026-10-01,publish,ads,calls,1
+2026-10-01,publish,web,calls,1
+2026-10-05,publish,ads,calls,1
+2026-10-05,lab,ads,calls,0
+2026-11-01,later,ads,calls,1
+"""
+    written(folder, "calls.csv", f"{CALLS}2026-10-02,{PUBLISHED},ads,calls,1\n{elsewhere}")
+    assert said(capsys, "run", "2026-10").code == 0
+    lake = Lake(folder / "lake")
+    told = lake.connect(lake.newest("2026-10")).sql(
+        'SELECT severity, "where", expected, actual, hint FROM findings '
+        "WHERE rule = 'metric_cluster_unknown'"
+    )
+    assert told.fetchall() == [
+        (
+            "warning",
+            "allocation rule calls-2026, calls.csv: lab, publish",
+            "name or id of a cluster of 2026-10",
+            "rows: 4, days: 2, 2026-10-01 to 2026-10-05; they count for nothing",
+            "clusters of the month: published",
+        )
+    ]
+
+
 def test_a_metric_file_that_changes_changes_the_month(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
