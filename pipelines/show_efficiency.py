@@ -20,6 +20,11 @@ from transforms.schema import RESOURCE_KINDS
 Key = TypeVar("Key")
 
 LARGEST = 10
+IN_PART = "in part"
+BY_ITSELF = (
+    "Unused is counted in each hour, or day, of the bill by itself: use above the request at "
+    "another time makes up for none of it, so used and unused need not add up to 100 %."
+)
 NOT_AMORTISED = "it is a part of amortised cost, and this month counts what was invoiced"
 NOTHING = Decimal(0)
 WIDEST_TEAM = 24
@@ -39,6 +44,11 @@ class Use:
     unknown: int
     requested: Decimal | None
     used: Decimal | None
+
+    @property
+    def in_part(self) -> bool:
+        """Whether the use of some rows was measured, and that of others not."""
+        return self.used is None and self.unused is not None
 
     @classmethod
     def of(cls, rows: Sequence[Row]) -> "Use":
@@ -63,6 +73,8 @@ def page(month: Month, rows: list[Row]) -> RenderableType:
         own = [row for row in rows if of_cluster(row) == of_cluster(cluster)]
         if own:
             parts += [Text(""), _Cluster(month, cluster, own)]
+    if any(row["workload_idle"] is not None for row in rows):
+        parts += [Text(""), Text(BY_ITSELF, style="dim")]
     return Group(*parts)
 
 
@@ -89,7 +101,7 @@ class _Cluster:
         """Return a line per team and one for each of its resources, the most unused first."""
         table = Table.grid(padding=(0, 2), pad_edge=False)
         table.add_column(overflow="fold")
-        headings = ("requested", "used", "", "cost", "unused", "")
+        headings = ("requested", "used", "", "cost", "unused", "of cost")
         for _ in headings:
             table.add_column(justify="right", no_wrap=True)
         table.add_row("", *headings, style="dim")
@@ -121,8 +133,9 @@ class _Cluster:
         known.sort(key=itemgetter("workload_idle"), reverse=True)
         yield Text("workloads, the largest unused part first", style="dim")
         table = Table.grid(padding=(0, 2), pad_edge=False)
-        for justify in ("left", "left", "left", "right", "right", "right"):
+        for justify in ("left", "left", "left", "right", "right"):
             table.add_column(justify=justify, overflow="fold")
+        table.add_row("workload", "team", "resource", "unused", "of cost", style="dim")
         for row in known[:LARGEST]:
             table.add_row(*self._line(row))
         yield table
@@ -135,8 +148,6 @@ class _Cluster:
         yield Text(clean("/".join(names) or UNKNOWN, WIDEST_WORKLOAD))
         yield Text(NO_TEAM if row["team"] is None else clean(row["team"], WIDEST_TEAM), style="dim")
         yield Text(row["resource_kind"])
-        share = _quantities(Use.of([row]))[-1]
-        yield share.append(" used") if share else share
         yield money(row["workload_idle"], self.digits)
         yield percent(row["workload_idle"], row["workload"])
 
@@ -150,7 +161,15 @@ class _Cluster:
         kinds = ", ".join(kind for kind in RESOURCE_KINDS if kind in found)
         part = f"of {money(_cost(unknown), self.digits)} ({kinds})"
         which = "of this" if len(unknown) == len(self.rows) else part
-        return Text(f"Nobody knows how much {which} was unused: {why}.", "yellow")
+        told = f"Nobody knows how much {which} was unused: {why}."
+        if any(use.in_part for use in self._uses()):
+            told += f" Where used is {IN_PART}, some was measured: unused is of that alone."
+        return Text(told, "yellow")
+
+    def _uses(self) -> Iterator[Use]:
+        """Yield what stands in the lines of resources."""
+        for _, rows in _grouped(self.rows, itemgetter("team", "resource_kind", "quantity_unit")):
+            yield Use.of(rows)
 
 
 def _grouped(rows: Sequence[Row], key: Callable[[Row], Key]) -> list[tuple[Key, list[Row]]]:
@@ -168,7 +187,8 @@ def _by_size(use: Use) -> tuple[Decimal, Decimal]:
 def _quantities(use: Use) -> tuple[Text, Text, Text]:
     """Return what was requested, what was used, and that in percent."""
     share = percent(use.used, use.requested or NOTHING)
-    return _quantity(use.requested), _quantity(use.used), share
+    used = Text(IN_PART, style="dim") if use.in_part else _quantity(use.used)
+    return _quantity(use.requested), used, share
 
 
 def _quantity(quantity: Decimal | None) -> Text:

@@ -153,34 +153,36 @@ def test_unknown_is_null(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
 
 
 def shown(month: list[Row], read: list[dict[str, Any]] | None = None, **options: Any) -> list[str]:
-    """Return the page of a month of one cluster, from the line after the cluster's name."""
+    """Return what a page says of its only cluster, from the line after the cluster's name."""
     page = lines(show_efficiency.page(month_of(month), read or rows_of(month)), **options)
-    return page[page.index("in USD") :]
+    end = next((n for n, line in enumerate(page) if line.startswith("Unused is")), len(page) + 1)
+    return page[page.index("in USD") : end - 1]
 
 
 def test_a_page_shows_the_largest_unused_part_first_and_says_what_is_unknown() -> None:
     assert shown(MONTH) == [
         "in USD",
-        "                    requested     used            cost   unused",
-        "ads                                              13.00   ≥ 4.75  36.5 %",
-        "  cpu Core-Hours        120.0  unknown           12.00   ≥ 4.50  37.5 %",
-        "  memory GiB-Hours       40.0     30.0   75.0 %   1.00     0.25  25.0 %",
+        "                    requested     used            cost   unused  of cost",
+        "ads                                              13.00   ≥ 4.75   36.5 %",
+        "  cpu Core-Hours        120.0  in part           12.00   ≥ 4.50   37.5 %",
+        "  memory GiB-Hours       40.0     30.0   75.0 %   1.00     0.25   25.0 %",
         "web                                               0.70  unknown",
         "  storage             unknown  unknown            0.70  unknown",
-        "(no team)                                         0.50     0.00   0.0 %",
-        "  cpu Core-Hours          5.0      5.0  100.0 %   0.50     0.00   0.0 %",
+        "(no team)                                         0.50     0.00    0.0 %",
+        "  cpu Core-Hours          5.0      5.0  100.0 %   0.50     0.00    0.0 %",
         "workloads, the largest unused part first",
-        "shop/web  ads  cpu     50.0 % used  4.50  50.0 %",
-        "shop/web  ads  memory  75.0 % used  0.25  25.0 %",
+        "workload  team  resource  unused  of cost",
+        "shop/web  ads   cpu         4.50   50.0 %",
+        "shop/web  ads   memory      0.25   25.0 %",
         "Nobody knows how much of 3.70 (cpu, storage) was unused: its use was not",
-        "measured.",
+        "measured. Where used is in part, some was measured: unused is of that alone.",
     ]
 
 
 def test_where_nothing_was_measured_nothing_is_guessed() -> None:
     assert shown([used("ads", "web", "6", "60", None)]) == [
         "in USD",
-        "                  requested     used    cost   unused",
+        "                  requested     used    cost   unused  of cost",
         "ads                                     6.00  unknown",
         "  cpu Core-Hours       60.0  unknown    6.00  unknown",
         "Nobody knows how much of this was unused: its use was not measured.",
@@ -189,9 +191,31 @@ def test_where_nothing_was_measured_nothing_is_guessed() -> None:
 
 def test_where_all_was_measured_it_says_so() -> None:
     assert shown([used("ads", "web", "6", "60", "20", unused="4")])[-2:] == [
-        "shop/web  ads  cpu  33.3 % used  4.00  66.7 %",
+        "shop/web  ads   cpu         4.00   66.7 %",
         "All of it was measured.",
     ]
+
+
+def test_a_page_says_once_why_used_and_unused_need_not_add_up() -> None:
+    above = [
+        used("ads", "web", "6", "60", "20", unused="4"),
+        used("ads", "web", "9", "60", "90", unused="0"),
+    ]
+    told = " ".join(lines(show_efficiency.page(month_of(above), rows_of(above)))[-3:])
+    assert told.startswith("Unused is counted in each hour, or day, of the bill by itself: ")
+    assert told.endswith("so used and unused need not add up to 100 %.")
+    none = [used("ads", "web", "6", "60", None)]
+    assert not any("add up" in line for line in lines(show_efficiency.page(month_of(none), [])))
+    unmeasured = lines(show_efficiency.page(month_of(none), rows_of(none)))
+    assert unmeasured[-1].startswith("Nobody knows")
+
+
+def test_a_use_that_was_measured_all_or_not_at_all_is_not_in_part() -> None:
+    month = [
+        used("ads", "web", "6", "60", "20", unused="4"),
+        used("ads", "disk", "1", "5", None, resource_kind="storage"),
+    ]
+    assert not any("in part" in line for line in shown(month))
 
 
 def test_a_month_that_counts_what_was_invoiced_says_why_nothing_is_known() -> None:
@@ -211,8 +235,9 @@ def test_only_the_largest_are_listed_and_the_rest_is_counted() -> None:
     month = [used("ads", f"job-{n:02}", "6", "60", "20", unused=f"4.{n:02}") for n in range(1, 13)]
     page = shown(month)
     first = page.index("workloads, the largest unused part first")
-    assert page[first + 1].startswith("shop/job-12  ads  cpu  33.3 % used  4.12")
-    assert page[first + 11 :] == ["and 2 more", "All of it was measured."]
+    assert page[first + 1].split() == ["workload", "team", "resource", "unused", "of", "cost"]
+    assert page[first + 2].split() == ["shop/job-12", "ads", "cpu", "4.12", "68.7", "%"]
+    assert page[first + 12 :] == ["and 2 more", "All of it was measured."]
 
 
 def test_a_page_fits_80_columns_and_a_terminal_without_unicode() -> None:
