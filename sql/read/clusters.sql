@@ -29,9 +29,7 @@ ratios AS (
         provider,
         cluster_id,
         billing_currency,
-        sum(idle) / nullif(
-            sum(workload) + sum(idle) + sum(headroom) + sum(system_overhead), 0
-        ) AS idle_ratio
+        idle_part(workload, idle, headroom, system_overhead) AS idle_ratio
     FROM idle_ratio
     GROUP BY provider, cluster_id, billing_currency
 )
