@@ -7,6 +7,7 @@ import json
 import os
 import re
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date
 from io import BytesIO, StringIO
@@ -20,6 +21,7 @@ from pipelines.errors import ConfigurationError
 from pipelines.exports import reading
 from pipelines.providers import PROVIDERS
 from pipelines.record import InputFile
+from pipelines.separators import refuse_longer_rows, refuse_semicolons
 from transforms.errors import InputError, doubled
 from transforms.inventory import INVENTORY, nothing_known
 from transforms.node_documents import of_document
@@ -29,6 +31,9 @@ from transforms.snapshots import Finding, Matched, bill_nodes, match, of_month
 
 _DAY = re.compile(r"(?<!\d)\d{4}-\d{2}-\d{2}(?!\d)")
 _GZIP = b"\x1f\x8b"
+_YAML = re.compile(r"(?:- )?[A-Za-z]\w*:(?:\s|$)")
+_START = 1000
+"""Characters in which YAML has its first key."""
 
 
 @dataclass(frozen=True)
@@ -143,19 +148,48 @@ def _rows(content: bytes, name: str, day: date | None) -> pl.DataFrame:
     text = _text(content, name)
     if text.lstrip()[:1] in ("{", "["):
         return of_document(_document(text, name), name, day)
-    _refuse_doubled(text, name)
+    _refuse_yaml(text, name)
+    names = _header(text)
+    refuse_semicolons(names, name)
+    _refuse_doubled(names, name)
     with reading(name):
-        table = pl.read_csv(BytesIO(text.encode()), infer_schema=False)
-    return of_table(table, name, day)
+        return of_table(_table(text, len(names), name), name, day)
 
 
-def _refuse_doubled(text: str, name: str) -> None:
-    """Refuse a column that is there twice, of which Polars would rename the second."""
+def _table(text: str, columns: int, name: str) -> pl.DataFrame:
+    """Return the cells as text."""
+    try:
+        return pl.read_csv(BytesIO(text.encode()), infer_schema=False)
+    except pl.exceptions.ComputeError:
+        with suppress(csv.Error):
+            refuse_longer_rows(StringIO(text, newline=""), columns, name)
+        raise
+
+
+def _refuse_yaml(text: str, name: str) -> None:
+    lines = [line for line in text[:_START].splitlines() if line.strip()]
+    first = next((line for line in lines if not line.startswith(("---", "#", "%"))), "")
+    if _YAML.match(first):
+        raise InputError(
+            "an inventory in YAML",
+            where=name,
+            expected="JSON, as `kubectl get nodes -o json` writes it",
+            got=first,
+            hint="write it again with -o json",
+        )
+
+
+def _header(text: str) -> list[str]:
+    """Return the names of the columns; none where they cannot be read, which Polars tells."""
     try:
         header = next(csv.reader(StringIO(text, newline="")), [])
-    except csv.Error:  # what cannot be read at all, Polars tells
-        return
-    names = [column.strip() for column in header]
+    except csv.Error:
+        return []
+    return [column.strip() for column in header]
+
+
+def _refuse_doubled(names: Sequence[str], name: str) -> None:
+    """Refuse a column that is there twice, of which Polars would rename the second."""
     for column in names:
         if names.count(column) > 1:
             error = doubled(column, names, hint="keep one of the two")

@@ -17,6 +17,7 @@ from pipelines.hashes import sha256_of
 from pipelines.mistakes import choice
 from pipelines.periods import first_day, next_month
 from pipelines.record import InputFile
+from pipelines.separators import refuse_longer_rows, refuse_semicolons
 from transforms.errors import InputError, doubled
 from transforms.inventory import shown
 from transforms.metrics import COLUMNS, read
@@ -91,6 +92,7 @@ def _unknown(
     rows: pl.DataFrame, where: str, clusters: Iterable[tuple[str, str | None]], month: str
 ) -> Finding:
     """Return the warning about METRIC_VALUES of clusters that are not in the month."""
+    names = sorted(name or one for one, name in clusters)
     days = rows.get_column("charge_date").unique().sort()
     return of_month(
         month,
@@ -100,7 +102,7 @@ def _unknown(
         expected=f"name or id of a cluster of {month}",
         actual=f"rows: {rows.height}, days: {len(days)}, {days[0]} to {days[-1]}; "
         "they count for nothing",
-        hint=f"clusters of the month: {shown(sorted(name or one for one, name in clusters)) or 'none'}",
+        hint=f"clusters of the month: {shown(names) or 'none'}",
     )
 
 
@@ -152,6 +154,8 @@ def _values(path: Path, key: str) -> pl.DataFrame:
 def _rows(path: Path, *, is_csv: bool) -> pl.DataFrame:
     """Return the rows of a file, text as text. Raises InputError."""
     header = headers.names(path)
+    if is_csv:
+        refuse_semicolons(header, str(path))
     for name in COLUMNS:
         if header.count(name) > 1:
             raise doubled(name, header, hint="Keep one of the two.")
@@ -165,20 +169,9 @@ def _rows(path: Path, *, is_csv: bool) -> pl.DataFrame:
 
 
 def _refuse_longer_rows(path: Path, columns: int) -> None:
-    """Raise InputError about the first row that has more cells than the header.
-
-    What cannot be read at all, Polars has already told.
-    """
+    """Raise InputError about a row that is longer; Polars tells what cannot be read at all."""
     with suppress(ValueError, OSError, EOFError, csv.Error), headers.open_text(path) as lines:
-        for number, cells in enumerate(csv.reader(lines), start=1):
-            if len(cells) > columns:
-                raise InputError(
-                    "a row is longer than the header",
-                    where=f"{path}, row {number}",
-                    expected=f"{columns} cells",
-                    got=f"{len(cells)}: {', '.join(cells)}",
-                    hint="A number is written with a point; text with a comma stands in quotes.",
-                )
+        refuse_longer_rows(lines, columns, str(path))
 
 
 def _key(rule: AllocationRule, name: str) -> str:

@@ -215,7 +215,7 @@ def test_moments(tmp_path: Path, moment: str, day: dt.date) -> None:
         (listed(node(allocatable={"memory": "14 GB"})), "'14 GB'"),
         (listed(node(conditions=[{"lastHeartbeatTime": "yesterday"}])), "'yesterday'"),
         ("node,cpu\nnode-1,+Inf\n", "'+Inf'"),
-        ("node,cpu\nnode-1,4,5\n", "fields"),
+        ("node,cpu\nnode-1,4,5\n", "3: node-1, 4, 5"),
         ("node,cpu,date\nnode-1,4,05.10.2026\n", "'05.10.2026'"),
         ("node,cpu,date\nnode-1,4,99999999999999\n", "'99999999999999'"),
         ("node,cpu\n,4\n", "a row without either"),
@@ -240,6 +240,47 @@ def test_what_cannot_be_read(tmp_path: Path, content: str | bytes, told: str) ->
     assert error.where.startswith("bad")
     assert told in error.got
     assert error.expected
+
+
+DECIMALS = "',' between columns and '.' in numbers"
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "what", "expected", "got"),
+    [
+        (
+            *("n.csv", "node;cpu\nnode-1;4\n", "semicolons between the columns"),
+            *(DECIMALS, "node;cpu"),
+        ),
+        (
+            *("n.csv", "node;cpu\nnode-1;3,92\n", "semicolons between the columns"),
+            *(DECIMALS, "node;cpu"),
+        ),
+        (
+            *("n.csv", "node,cpu\nnode-1,3,92\n", "a row is longer than the header"),
+            *("2 cells; " + DECIMALS, "3: node-1, 3, 92"),
+        ),
+        (
+            *("n.csv", 'node,cpu\nnode-1,"3,92"\n', "an amount cannot be read"),
+            *("cores such as 3.92 or 3920m, with '.' and not ','", "'3,92'"),
+        ),
+        *(
+            (
+                *("n.json", content, "an inventory in YAML"),
+                *("JSON, as `kubectl get nodes -o json` writes it", "apiVersion: v1"),
+            )
+            for content in ("apiVersion: v1\nitems:\n- kind: Node\n", "---\napiVersion: v1\n")
+        ),
+    ],
+)
+def test_what_another_form_or_language_wrote_is_said(
+    tmp_path: Path, name: str, content: str, what: str, expected: str, got: str
+) -> None:
+    with pytest.raises(InputError) as caught:
+        read(tmp_path, (name, content))
+    error = caught.value
+    assert (error.what, error.expected, error.got) == (what, expected, got)
+    assert error.where.startswith(name)
 
 
 def test_what_is_expected_lists_the_columns(tmp_path: Path) -> None:

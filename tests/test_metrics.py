@@ -125,7 +125,7 @@ def test_a_file_is_read_whole() -> None:
 DATE = "a date YYYY-MM-DD, a day of UTC"
 FILLED = "a value in every row"
 LEFT_OUT = "Leave a row out where nothing was measured: that is not 0."
-NUMBER = "a number, 0 or more, with a point"
+NUMBER = "a number, 0 or more, with '.' and not ','"
 LARGER = "The values of a day and metric together must stay below 10^26: use a larger unit."
 CELLS: dict[str, tuple[str, Any, Parts]] = {
     "no date": ("date", None, ("a value is missing", "", FILLED, "nothing", "")),
@@ -345,6 +345,11 @@ def test_what_spreadsheets_write_is_read(tmp_path: Path, text: str) -> None:
     assert of_file(tmp_path).values.height == 3
 
 
+SEPARATED = "',' between columns and '.' in numbers"
+SEMICOLONS = (
+    *("semicolons between the columns", "", SEPARATED, "date;cluster;team;metric;value"),
+    "write it again so; what a spreadsheet puts there follows its language",
+)
 BROKEN: dict[str, tuple[str, Parts]] = {
     "a row by its number in a spreadsheet": (
         GOOD.replace("7.5", "-7.5"),
@@ -367,24 +372,19 @@ BROKEN: dict[str, tuple[str, Parts]] = {
     "a comma for a point": (
         GOOD.replace("7.5", "7,5"),
         (
-            *("a row is longer than the header", "row 3", "5 cells"),
-            *(
-                "6: 2026-10-01, shop, web, egress, 7, 5",
-                "A number is written with a point; text with a comma stands in quotes.",
-            ),
+            *("a row is longer than the header", "row 3", f"5 cells; {SEPARATED}"),
+            *("6: 2026-10-01, shop, web, egress, 7, 5", "text with a comma stands in quotes"),
         ),
     ),
     "a short row": (
         GOOD.replace(",7.5", ""),
         ("a value is missing", "row 3, column value", FILLED, "nothing", LEFT_OUT),
     ),
-    "semicolons": (
-        GOOD.replace(",", ";"),
-        (
-            *("the metric file lacks the column date, cluster, team, metric, value", ""),
-            *("date, cluster, team, metric, value", "date;cluster;team;metric;value"),
-            "Name the columns so; more of them may stand beside these.",
-        ),
+    "semicolons": (GOOD.replace(",", ";"), SEMICOLONS),
+    "semicolons and decimal commas": (GOOD.replace(",", ";").replace(".", ","), SEMICOLONS),
+    "a decimal comma in quotes": (
+        GOOD.replace("7.5", '"7,5"'),
+        ("no number", "row 3, column value", NUMBER, "7,5", ""),
     ),
     "one name for two columns": (
         GOOD.replace("team", "value", 1),

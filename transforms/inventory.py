@@ -123,7 +123,7 @@ def _amounts(known: pl.DataFrame, file: str) -> pl.Series:
             raise InputError(
                 "an amount cannot be read",
                 where=f"{file}, {row['metric']} {kind} of {who}",
-                expected=_EXPECTED[kind],
+                expected=_EXPECTED[kind] + (", with '.' and not ','" if "," in text else ""),
                 got=repr(text),
                 hint="nothing was changed; write the file again",
             ) from None

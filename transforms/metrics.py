@@ -125,7 +125,7 @@ def _doubts() -> Iterator[_Doubt]:
     empty = pl.col("value").is_null() | (pl.col("value").cast(TEXT) == "")
     leave_out = "Leave a row out where nothing was measured: that is not 0."
     yield _Doubt("value", empty, missing, "a value in every row", leave_out)
-    yield _Doubt("value", size.is_null(), "no number", "a number, 0 or more, with a point")
+    yield _Doubt("value", size.is_null(), "no number", "a number, 0 or more, with '.' and not ','")
     yield _Doubt("value", size < 0, "a negative value", "0 or more")
     too_large = number.is_null() | (size >= _LIMIT)
     too_much = "The values of a day and metric together must stay below 10^26: use a larger unit."
