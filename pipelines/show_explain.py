@@ -48,9 +48,10 @@ def explanation(found: Explained) -> RenderableType:
         provider, cluster, currency = place
         known = (clean(cluster, WIDEST_ID), "bold")
         heading = Text.assemble(known, (f"  {provider}  {currency}", "dim"), overflow="fold")
-        postings = list(group)
-        parts += [heading, _reasons(_grouped(postings), totals[place])]
-        parts += [*_origins(postings, nodes), Text("")]
+        groups = _grouped(list(group))
+        exact = [_sum(postings, "amount") for postings in groups.values()]
+        shown = dict(zip(groups, rounded_to(totals[place], exact, PLACES), strict=True))
+        parts += [heading, _reasons(groups, shown), *_origins(groups, shown, nodes), Text("")]
     return Group(*parts, *_notes(found.postings), *_files(found.postings), *_together(totals))
 
 
@@ -87,20 +88,20 @@ def _grouped(postings: list[Row]) -> dict[Reason, list[Row]]:
 # ---------------------------------------------------------------------------------------------
 
 
-def _reasons(groups: dict[Reason, list[Row]], total: Decimal) -> Table:
+def _reasons(groups: dict[Reason, list[Row]], shown: dict[Reason, Decimal]) -> Table:
     table = sum_table()
     table.add_column("", footer="total", overflow="fold")
     table.add_column("method (rule)", style="dim", overflow="fold")
     table.add_column("of pools of", justify="right", no_wrap=True)
     table.add_column("part", justify="right", no_wrap=True)
-    table.add_column("amount", footer=money(total, PLACES, "bold"), justify="right", no_wrap=True)
-    exact = [_sum(postings, "amount") for postings in groups.values()]
-    shown = rounded_to(total, exact, PLACES)
-    for (reason, postings), given, amount in zip(groups.items(), exact, shown, strict=True):
+    total = money(sum(shown.values(), NOTHING), PLACES, "bold")
+    table.add_column("amount", footer=total, justify="right", no_wrap=True)
+    for reason, postings in groups.items():
         pools = {posting["pool_id"]: posting for posting in postings}
         pool = _sum(pools.values(), "pool_amount")
         name = Text(_what(reason)).append(f"\n{_why(reason)}" if reason[1] else "", style="dim")
-        amounts = money(pool, PLACES), percent(given, pool), money(amount, PLACES)
+        share = percent(_sum(postings, "amount"), pool)
+        amounts = money(pool, PLACES), share, money(shown[reason], PLACES)
         table.add_row(name, _by(reason), *amounts)
     return table
 
@@ -128,22 +129,27 @@ def _by(reason: Reason) -> str:
 # ---------------------------------------------------------------------------------------------
 
 
-def _origins(postings: list[Row], nodes: dict[str, list[Row]]) -> Iterator[RenderableType]:
+def _origins(
+    groups: dict[Reason, list[Row]], shown: dict[Reason, Decimal], nodes: dict[str, list[Row]]
+) -> Iterator[RenderableType]:
     """Yield why the team bears idle and headroom, by which weight, and of which nodes they were.
 
     Postings that differ by reason alone are told together: their nodes say the cause.
     """
     alike: dict[Reason, list[Row]] = defaultdict(list)
-    for (kind, _, resource, method, rule), group in _grouped(postings).items():
+    given: dict[Reason, Decimal] = defaultdict(Decimal)
+    for reason, group in groups.items():
+        kind, _, resource, method, rule = reason
         if kind in FROM_NODES:
             alike[kind, "", resource, method, rule] += group
+            given[kind, "", resource, method, rule] += shown[reason]
     for reason, group in alike.items():
         pools = sorted({posting["pool_id"] for posting in group})
         rows = [row for pool in pools for row in nodes[pool]]
         if rows:
             yield Text(f"\n{_what(reason)}")
             yield from (Text(f"  {line}", style="dim") for line in _rule(reason, group))
-            yield _nodes(rows, reason[0])
+            yield _nodes(rows, reason[0], given[reason])
 
 
 def _rule(reason: Reason, postings: list[Row]) -> Iterator[str]:
@@ -189,8 +195,8 @@ def _weights(postings: list[Row]) -> list[tuple[Decimal, Decimal]]:
     ]
 
 
-def _nodes(rows: list[Row], kind: str) -> Table:
-    """Return the nodes with the largest parts, and all others as one line."""
+def _nodes(rows: list[Row], kind: str, given: Decimal) -> Table:
+    """Return the nodes with the largest parts, and all others as one line; given: all parts."""
     table = Table.grid(padding=(0, 2), pad_edge=False)
     table.add_column(overflow="fold")
     table.add_column(style="dim", overflow="fold")
@@ -199,7 +205,7 @@ def _nodes(rows: list[Row], kind: str) -> Table:
     table.add_row("  from", *FROM_NODES[kind], "part", style="dim")
     groups = _by_node(rows)
     amounts = rounded((_sum(group, "amount") for group in groups), PLACES)
-    parts = rounded((_sum(group, "part") for group in groups), PLACES)
+    parts = rounded_to(given, (_sum(group, "part") for group in groups), PLACES)
     shown = SHOWN_NODES if len(groups) > SHOWN_NODES + 1 else len(groups)
     for group, amount, part in list(zip(groups, amounts, parts, strict=True))[:shown]:
         cause = "" if kind != "idle" else (group[0]["cause"] or NOT_KNOWN).replace("_", " ")

@@ -396,6 +396,20 @@ def test_a_page_ends_with_all_clusters_a_total_for_each_currency() -> None:
     assert page(rows, "web")[-2:] == ["from", "  part-1.parquet"]
 
 
+def test_lines_and_nodes_add_up_to_the_totals_that_are_shown() -> None:
+    rows = [
+        workload("ads", "0.0000014"),
+        workload("ads", "0.0000014", resource_kind="memory"),
+        *(idle("0.0000004", **node(number)) for number in (1, 2, 3)),
+    ]
+    shown = page(rows, "ads", SHARED)
+    table = between(shown, "workload cpu", "total")
+    *lines_of, total = (Decimal(line.split()[-1]) for line in table if line[-1].isdigit())
+    assert (sum(lines_of), total) == (Decimal("0.000004"), Decimal("0.000004"))
+    nodes = [Decimal(line.split()[-1]) for line in shown if line.startswith("  node-")]
+    assert sum(nodes) == lines_of[-1]
+
+
 def test_a_note_names_its_clusters_its_kinds_and_few_days() -> None:
     def days(kind: str, *numbers: int, **columns: Any) -> list[Row]:
         cells = {"row_kind": kind, "reason": "network", "team": None} | columns
