@@ -30,7 +30,7 @@ LAST_CLUSTERS = {
 
 LAST_TEAMS = {
     **dict.fromkeys(("provider", "cluster_id", "billing_currency", "team"), TEXT),
-    **dict.fromkeys(("workload", "idle", "headroom"), MONEY),
+    **dict.fromkeys(("workload", "idle"), MONEY),
 }
 
 

@@ -45,7 +45,7 @@ SHAPES = {
     "requested_memory DECIMAL(38, 12), requested_gpu DECIMAL(38, 12), used_cpu DECIMAL(38, 12), "
     "used_memory DECIMAL(38, 12), idle_rules VARCHAR[], is_weighed BOOLEAN, is_by_cost BOOLEAN",
     "last_teams": "provider VARCHAR, cluster_id VARCHAR, billing_currency VARCHAR, team VARCHAR, "
-    "workload DECIMAL(38, 12), idle DECIMAL(38, 12), headroom DECIMAL(38, 12)",
+    "workload DECIMAL(38, 12), idle DECIMAL(38, 12)",
 }
 
 
