@@ -78,11 +78,11 @@ def test_every_delivery_with_what_it_took(
     rows = fetched(capsys)
     assert [(row["source"], row["holds"], row["files"], row["status"]) for row in rows] == [
         ("aws-example", "bill", 2, "new"),
-        ("azure-lab", "bill", 2, "new"),
+        ("azure-lab", "bill", 3, "new"),
         ("azure-lab", "split", 1, "new"),
     ]
-    manifest = size("aws-example/**/*.json")
-    parquet = size("aws-example/**/*.parquet")
+    manifest = size("aws-example/**/*2026-10*/*.json")
+    parquet = size("aws-example/**/*2026-10*/*.parquet")
     assert {name: rows[0][name] for name in ("provider", "size", "bytes", "calls", "retries")} == {
         "provider": "aws",
         "size": parquet,
@@ -160,10 +160,10 @@ def test_every_source_that_lacks_the_month_is_named(
 def test_one_source_that_lacks_the_month(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    told = said(capsys, "run", "2026-09")
+    told = said(capsys, "run", "2026-08")
     assert told.code == 2
     assert told.err.count("error: ") == 1
-    assert "error: no delivery of 2026-09" in told.err
+    assert "error: no delivery of 2026-08" in told.err
     assert f"source aws-example: {tmp_path}" in " ".join(told.err.split())
 
 

@@ -4,6 +4,7 @@ import gzip
 import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable
+from dataclasses import replace
 from datetime import UTC, date, datetime
 from fractions import Fraction
 from functools import cache
@@ -123,10 +124,19 @@ def test_csv_has_dotted_headers_and_nested_cells_of_two_kinds() -> None:
 
 def test_every_form_holds_the_same_rows() -> None:
     hours = {hour.astimezone(UTC) for hour in (*ONE_HOUR, *MORE_HOURS)}
-    expected = sorted((row for row in rows() if row.start in hours), key=repr)
+    expected = _in_doubles(row for row in rows() if row.start in hours)
     assert len(expected) == 459
     for name in ("gcp-shop-json", "gcp-shop-csv"):
-        assert sorted(rows(name), key=repr) == expected
+        assert _in_doubles(rows(name)) == expected
+
+
+def _in_doubles(some: Iterable[Row]) -> list[Row]:
+    """Text holds the shortest digits of a double, Parquet the double: as fractions they differ."""
+    doubles = (
+        replace(row, usage=None if row.usage is None else Fraction(float(row.usage)))
+        for row in some
+    )
+    return sorted(doubles, key=repr)
 
 
 # ---------------------------------------------------------------------------- the content
