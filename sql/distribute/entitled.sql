@@ -55,9 +55,4 @@ LEFT JOIN rule_weights
         AND present.cluster_id = rule_weights.cluster_id
         AND present.charge_date = rule_weights.charge_date
         AND present.claimant IS NOT DISTINCT FROM rule_weights.claimant
-WHERE
-    (
-        allocation_rules.teams IS NULL
-        OR coalesce(list_contains(allocation_rules.teams, present.claimant), FALSE)
-    )
-    AND NOT coalesce(list_contains(allocation_rules.excepted, present.claimant), FALSE)
+WHERE takes_part(present.claimant, allocation_rules.teams, allocation_rules.excepted)

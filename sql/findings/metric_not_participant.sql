@@ -44,11 +44,7 @@ WHERE
     allocation_rules.method = 'metric'
     AND present.position IS NULL
     AND rule_weights.rule_weight > 0
-    AND NOT coalesce(list_contains(allocation_rules.excepted, rule_weights.claimant), FALSE)
-    AND (
-        allocation_rules.teams IS NULL
-        OR coalesce(list_contains(allocation_rules.teams, rule_weights.claimant), FALSE)
-    )
+    AND takes_part(rule_weights.claimant, allocation_rules.teams, allocation_rules.excepted)
 GROUP BY
     settings.billing_period, allocation_rules.id, rule_weights.provider, rule_weights.cluster_id,
     rule_weights.claimant
