@@ -26,8 +26,8 @@ from transforms.errors import InputError, doubled
 from transforms.inventory import INVENTORY, nothing_known
 from transforms.node_documents import of_document
 from transforms.node_tables import COLUMNS, of_table
-from transforms.sliced import Sliced
-from transforms.snapshots import Finding, Matched, bill_nodes, match, of_month
+from transforms.sliced import Finding, Sliced, of_month
+from transforms.snapshots import Matched, bill_nodes, match
 
 _DAY = re.compile(r"(?<!\d)\d{4}-\d{2}-\d{2}(?!\d)")
 _GZIP = b"\x1f\x8b"

@@ -22,7 +22,7 @@ from transforms.errors import InputError, doubled
 from transforms.inventory import shown
 from transforms.metrics import COLUMNS, read
 from transforms.schema import DAY, MONEY, TEXT
-from transforms.snapshots import Finding, of_month
+from transforms.sliced import Finding, of_month
 
 METRIC_VALUES = {
     "position": pl.Int32(),

@@ -28,12 +28,10 @@ from pipelines.in_force import (
 from pipelines.lake import Lake
 from pipelines.periods import first_day, fiscal_year, month_before, next_month
 from pipelines.rule_words import OF_TEAMS
-from transforms.schema import POOL_KINDS, TABLES
-from transforms.sliced import findings_frame
+from transforms.schema import POOL_KINDS
+from transforms.sliced import Finding, completed, findings_frame
 
 RULE = "rule_changed_in_year"
-
-_Finding = dict[str, str | None]
 
 
 def add_findings(con: duckdb.DuckDBPyConnection, config: Config, month: str, lake: Lake) -> None:
@@ -68,7 +66,7 @@ class Change(NamedTuple):
 
 def findings(
     config: Config, month: str, clusters: Sequence[Cluster], before: Config | None
-) -> list[dict[str, str | None]]:
+) -> list[Finding]:
     """Return a warning for each change inside the fiscal year, up to the end of `month`.
 
     clusters: those of the month; no other counts. before: what the month before was run with;
@@ -76,7 +74,7 @@ def findings(
     """
     start, _ = fiscal_year(first_day(month), config.report.fiscal_year_start)
     first, last = first_day(month), next_month(month) - ONE_DAY
-    told: list[_Finding] = []
+    told: list[Finding] = []
     edited: list[Change] = []
     if before is not None and first > start:
         edited = changes(before, first - ONE_DAY, config, first, clusters)
@@ -86,7 +84,7 @@ def findings(
         if day == first:
             others = [change for change in edited if change[1:] not in {one[1:] for one in dated}]
             told += _told(day, f"edited since the run of {month_before(month)}", others)
-    return [{**dict.fromkeys(TABLES["findings"]), **one, "billing_period": month} for one in told]
+    return [completed(one, month) for one in told]
 
 
 def changes(
@@ -141,7 +139,7 @@ def _teams(charges: Sequence[Charge]) -> str:
     return rule_words.listed(words, "then") if words else "no rule"
 
 
-def _told(day: date, since: str, found: Iterable[Change]) -> Iterator[_Finding]:
+def _told(day: date, since: str, found: Iterable[Change]) -> Iterator[Finding]:
     """Yield a finding for all row kinds and clusters on which the same became of the same rule."""
     alike: dict[tuple[tuple[str, ...], str, str], list[Change]] = defaultdict(list)
     for change in found:

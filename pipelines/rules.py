@@ -12,7 +12,7 @@ from pipelines.mistakes import choice
 from pipelines.periods import first_day, next_month
 from transforms.labels import canonical
 from transforms.rules import names_any
-from transforms.schema import TABLES
+from transforms.sliced import Finding, completed
 
 RULE = "rule_never_applies"
 SHOWN_CLUSTERS = 5
@@ -30,7 +30,7 @@ class _Reach(NamedTuple):
 
 def unused_rules(
     config: Config, clusters: Iterable[tuple[str, str | None]], month: str
-) -> list[dict[str, str | None]]:
+) -> list[Finding]:
     """Return a finding for each rule that can never apply, and for each that has no cluster.
 
     `clusters` are the ids and names of the clusters in `month` (YYYY-MM). A rule whose dates
@@ -46,23 +46,19 @@ def unused_rules(
         *_shadowed([rule for rule in pools if rule.where.startswith("node_pool")]),
         *_without_cluster(config, clusters, month),
     ]
-    return [_complete(finding, month) for finding in findings]
+    return [completed(finding, month) for finding in findings]
 
 
 def unused_pools(
     config: Config, pools: Iterable[tuple[str, str | None, str | None]], month: str
-) -> list[dict[str, str | None]]:
+) -> list[Finding]:
     """Return a finding for each rule on node pools of which its clusters have none.
 
     `pools` are ids and names of the clusters in `month` and the node pools of their nodes; NULL
     where a node is in none. A rule without any cluster is told by `unused_rules`.
     """
     known = set(pools)
-    return [_complete(finding, month) for finding in _without_pool(config, known, month)]
-
-
-def _complete(finding: dict[str, str | None], month: str) -> dict[str, str | None]:
-    return {**dict.fromkeys(TABLES["findings"]), **finding, "billing_period": month}
+    return [completed(finding, month) for finding in _without_pool(config, known, month)]
 
 
 def _of_allocation(index: int, rule: AllocationRule) -> _Reach:
@@ -100,7 +96,7 @@ def _dates(start: date | None, end: date | None) -> tuple[date, date]:
 # ---------------------------------------------------------------------------------------------
 
 
-def _shadowed(rules: list[_Reach]) -> Iterator[dict[str, str | None]]:
+def _shadowed(rules: list[_Reach]) -> Iterator[Finding]:
     for index, rule in enumerate(rules):
         if rule.start >= rule.end:
             yield _finding(
@@ -169,7 +165,7 @@ def contains(wide: str, narrow: str) -> bool:
 
 def _without_cluster(
     config: Config, clusters: Iterable[tuple[str, str | None]], month: str
-) -> Iterator[dict[str, str | None]]:
+) -> Iterator[Finding]:
     known = set(clusters)
     names = {name for cluster in known for name in cluster}
     shown = sorted(cluster[1] or cluster[0] for cluster in known)
@@ -191,7 +187,7 @@ def _in_month(start: date, end: date, month: str) -> bool:
 
 def _without_pool(
     config: Config, pools: set[tuple[str, str | None, str | None]], month: str
-) -> Iterator[dict[str, str | None]]:
+) -> Iterator[Finding]:
     for where, rule in _on_pools(config):
         held = [pool for *names, pool in pools if names_any(rule.cluster, names)]
         dates = _dates(rule.valid_from, rule.valid_to)
@@ -229,7 +225,7 @@ def _few(names: list[str]) -> str:
     return ", ".join(names[:SHOWN_CLUSTERS]) + (f" and {more} more" if more > 0 else "")
 
 
-def _finding(where: str, expected: str, actual: str, hint: str) -> dict[str, str | None]:
+def _finding(where: str, expected: str, actual: str, hint: str) -> Finding:
     return {
         "rule": RULE,
         "severity": "warning",

@@ -17,7 +17,7 @@ from transforms.node_costs import NodeMonth, is_on_node
 from transforms.quantities import Kept
 from transforms.rules import HeadroomRule, Vocabulary
 from transforms.schema import MONEY, TEXT
-from transforms.sliced import Context, finding
+from transforms.sliced import Context, Finding, finding
 
 UNIT = [
     *("rule", "resource_kind", "cluster_id", "charge_date", "billing_currency"),
@@ -26,7 +26,6 @@ UNIT = [
 _BECAME = ("charge_date", "reserve", "is_unsized")
 _FOUND = ["rule", "cluster_id", "resource_kind", "billing_currency"]
 
-Finding = dict[str, str | None]
 Rules = Sequence[tuple[int, HeadroomRule]]
 """The policies, each with its place among all [[headroom]]."""
 

@@ -5,9 +5,9 @@ from typing import NamedTuple
 
 import polars as pl
 
-from transforms.sliced import Context, finding
+from transforms.sliced import Context, Finding, finding
 
-Notice = dict[str, str | None]
+Notice = Finding
 
 NAME_IT = "tell us the value and what it means; until then its cost stays unclassified"
 

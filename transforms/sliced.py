@@ -9,6 +9,9 @@ import polars as pl
 from transforms.errors import InputError
 from transforms.schema import DAY, MONEY, TABLES, TEXT, polars_schema
 
+Finding = dict[str, str | None]
+"""One row of the table `findings`."""
+
 TOTALS = {
     "provider": TEXT,
     "source": TEXT,
@@ -186,14 +189,23 @@ def joined_files() -> pl.Expr:
     return pl.col("source_file").unique().sort().str.join("; ").alias("source_file")
 
 
-def finding(context: Context, rule: str, severity: str, **parts: object) -> dict[str, str | None]:
-    """Return one row of the findings table; parts that are not given are NULL."""
-    row: dict[str, str | None] = dict.fromkeys(TABLES["findings"])
-    row |= {"billing_period": context.billing_period, "provider": context.provider}
-    row |= {"source": context.source, "rule": rule, "severity": severity}
-    return row | {name: None if value is None else str(value) for name, value in parts.items()}
+def finding(context: Context, rule: str, severity: str, **parts: object) -> Finding:
+    """Return a finding about one source; parts that are not given are NULL."""
+    about = {"provider": context.provider, "source": context.source}
+    return of_month(context.billing_period, rule, severity, **about, **parts)
 
 
-def findings_frame(rows: Sequence[dict[str, str | None]]) -> pl.DataFrame:
+def of_month(month: str, rule: str, severity: str, **parts: object) -> Finding:
+    """Return a finding about a month and none of its sources; parts not given are NULL."""
+    told = {name: None if value is None else str(value) for name, value in parts.items()}
+    return completed({"rule": rule, "severity": severity, **told}, month)
+
+
+def completed(found: Finding, month: str) -> Finding:
+    """Return a finding of a month with all columns of the table."""
+    return {**dict.fromkeys(TABLES["findings"]), **found, "billing_period": month}
+
+
+def findings_frame(rows: Sequence[Finding]) -> pl.DataFrame:
     """Return finding rows as a table, also when there are none."""
     return pl.DataFrame(list(rows), schema=polars_schema("findings"))

@@ -13,15 +13,12 @@ import polars as pl
 
 from transforms.inventory import ALLOCATABLE, shown
 from transforms.node_costs import is_node_row
-from transforms.schema import TABLES
-from transforms.sliced import NodeIds
+from transforms.sliced import Finding, NodeIds, of_month
 
 BILL_NODES = ("resource_id", "node_name", "charge_date")
 """A node of the bill on a day; `node_name` is NULL where the provider does not tell nodes."""
 
 _PART = ["resource_id", "charge_date", "resource_kind"]
-
-Finding = dict[str, str | None]
 
 
 class Matched(NamedTuple):
@@ -170,12 +167,6 @@ def _contradicting(by_id: pl.DataFrame, by_name: pl.DataFrame) -> pl.DataFrame:
 
 
 # ---------------------------------------------------------------- findings
-
-
-def of_month(month: str, rule: str, severity: str, **parts: str) -> Finding:
-    """Return a finding about a month and none of its sources."""
-    row: Finding = {**dict.fromkeys(TABLES["findings"]), "billing_period": month}
-    return row | {"rule": rule, "severity": severity} | parts
 
 
 def _overlaps(
